@@ -32,7 +32,7 @@ def streams(source: Any, out: Any, *, format: str | None = None, to: str | None 
 
 def convert(source: str | os.PathLike[str], out: str | os.PathLike[str], *, format: str | None = None,
             to: str | None = None, dtype: Any = None, packed: bool | str = False, sample: bool | int | None = None,
-            **options: Any) -> None:  # fmt: skip
+            lists: bool | None = None, **options: Any) -> None:  # fmt: skip
     """Reads a matrix or graph in one format and writes it in another.
 
     A graph of WebGraph's goes to a store block by block: in memory are 16 bytes a vertex and some blocks of 2 MiB a
@@ -46,7 +46,7 @@ def convert(source: str | os.PathLike[str], out: str | os.PathLike[str], *, form
         Their formats, where the suffix does not tell: names of docs/formats.md.
     dtype : optional
         Of the values, as in `load`.
-    packed, sample : options of stores, as in `save`
+    packed, sample, lists : options of stores, as in `save`
     **options : of the format that is read, as in `load`
 
     Raises ValueError and FileNotFoundError as `load` and `save` do.
@@ -60,14 +60,14 @@ def convert(source: str | os.PathLike[str], out: str | os.PathLike[str], *, form
     6
     >>> folder.cleanup()
     """
-    if streams(source, out, format=format, to=to, dtype=dtype, sample=sample, **options):
+    if streams(source, out, format=format, to=to, dtype=dtype, sample=sample or lists, **options):
         stream_webgraph(source, out, packed=packed, **options)
         return
     if format is None and dtype is None and not options and is_store(source):
         a = open_store(source)
     else:
         a = load(source, format=format, dtype=dtype, **options)
-    given = {"packed": packed or None, "sample": sample}
+    given = {"packed": packed or None, "sample": sample, "lists": lists}
     save(out, a, format=to, **{name: value for name, value in given.items() if value is not None})
 
 

@@ -248,8 +248,10 @@ def save(
     leaves the CSR arrays out, which `open` then unpacks into memory; `sample` of the native store, for graphs: the 4, 8
     or 16 neighbours of highest degree of each vertex (4 bytes a slot), which searches on a GPU ask first and need not
     look for after `open`. None writes those that a graph was opened with or that a GPU has looked for, True looks for 4
-    where there are none, a number for as many, False leaves them out. Raises ValueError where a format cannot hold the
-    matrix.
+    where there are none, a number for as many, False leaves them out; `lists` of the native store, for graphs: packed
+    neighbour lists, 5 to 15 bits an edge, which searches on GPUs and, of graphs larger than memory, on the CPU read
+    where they lie. None writes those that a graph was opened with, True packs them where there are none, False leaves
+    them out. Raises ValueError where a format cannot hold the matrix.
     """
     row = find_format(path, format, writing=True)
     if row.write is None:

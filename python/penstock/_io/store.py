@@ -7,6 +7,7 @@
       data.npy       the values, nnz; of a pattern one byte that stands for all (binsparse: iso[bint8])
       packed.npy, packed_directory.npy   where asked for: the packed form, beside the arrays or instead of them
       sample.npy     where a graph has one: some neighbours of each vertex, which searches on a GPU ask first
+      lists_*.npy    of a graph, where asked for: packed neighbour lists, which searches read anywhere
 
 Any NumPy reads the arrays. Opening looks at the header, the sizes and a sample of the entries, so it takes the same
 milliseconds for any size. The vocabulary: GraphBLAS binsparse specification 0.1.
@@ -23,7 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from penstock._io import _packed, _sample
+from penstock._io import _neighbours, _packed, _sample
 from penstock._io._atomic import atomic_folder, recover, require_ours
 from penstock._io._errors import MAX_COLS, broken
 from penstock._io._folder import Folder, snapshot
@@ -43,7 +44,7 @@ VALUES = {
     "iso[bint8]": "bool",
 }
 REMEDY = "the store is damaged, write it again from its source"
-ARRAYS = ("indptr", "indices", "data", *_packed.FILES, _sample.FILE)
+ARRAYS = ("indptr", "indices", "data", *_packed.FILES, _sample.FILE, *_neighbours.FILES)
 FILES = (HEADER, *(f"{name}.npy" for name in ARRAYS))
 
 
@@ -140,6 +141,7 @@ class _Description:
         self.packed = packed is not None
         try:
             self.sample = _sample.noted(ours.get("sample"))
+            self.lists = _neighbours.noted(ours.get("lists"))
         except ValueError as error:
             self._require(False, str(error))
         self.arrays = version < PACKED_ONLY_VERSION
@@ -200,6 +202,11 @@ def _open(at: Folder, check: str) -> csr_array:
         if check == "all":
             _check_sums(at.path, said, {_sample.FILE: sample[2]})
         _sample.hold(a, sample, checked=check != "first_use")
+    if said.lists is not None:
+        lists = _neighbours.open_lists(at, said.lists, a, check, said.crc32)
+        if check == "all":
+            _check_sums(at.path, said, _neighbours.arrays_of(lists))
+        _neighbours.hold(a, said.lists, lists)
     a._derived.generation = said.generation
     return a
 
@@ -246,6 +253,7 @@ def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -
     """The whole store in memory, every index and checksum looked at."""
     a = open_store(folder, validate=True)
     packed, sample = a._derived.packed, a._derived.neighbour_sample
+    lists, symmetric = a._derived.packed_lists, a._derived.symmetric_pattern
     if a.place == "mapped":
         values = None if a.dtype == np.bool_ else np.array(a.data)
         a = csr_array._from_parts(
@@ -255,6 +263,8 @@ def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -
         a._derived.packed = _packed.in_memory(packed)
     if sample is not None:
         _sample.hold(a, (*sample[:2], np.array(sample[2])))
+    if lists is not None:
+        _neighbours.hold(a, {"symmetric": symmetric}, _neighbours.in_memory(lists))
     return a
 
 
@@ -275,11 +285,17 @@ def require_replaceable(folder: str) -> None:
 
 
 def save_store(
-    folder: Any, a: csr_array, *, packed: bool | str = False, sample: bool | int | None = None
+    folder: Any,
+    a: csr_array,
+    *,
+    packed: bool | str = False,
+    sample: bool | int | None = None,
+    lists: bool | None = None,
 ) -> None:
     """Whole or not at all; the arrays go to the disk from where they are, so no second copy is made in memory.
 
-    `packed`: True writes the packed form beside the arrays, "only" instead of them. `sample`: see `penstock.save`.
+    `packed`: True writes the packed form beside the arrays, "only" instead of them. `sample`, `lists`: see
+    `penstock.save`.
     """
     if packed not in (False, True, "only"):
         raise ValueError(f"packed={packed!r}: give True, False or 'only'")
@@ -295,6 +311,9 @@ def save_store(
     neighbours = _sample.sample_to_save(a, sample)
     if neighbours is not None:
         arrays[_sample.FILE] = neighbours[2]
+    all_lists = _neighbours.lists_to_save(a, lists)
+    if all_lists is not None:
+        arrays |= _neighbours.arrays_of(all_lists)
     crc32 = {}
     with atomic_folder(folder, FILES) as part:
         for name, array in arrays.items():
@@ -303,27 +322,33 @@ def save_store(
                 file.flush()
                 os.fsync(file.fileno())
         with open(os.path.join(part, HEADER), "x", encoding="utf-8") as text:
-            json.dump(describe(a, crc32, form, neighbours), text, indent=2)
+            json.dump(describe(a, crc32, form, neighbours, all_lists), text, indent=2)
             text.write("\n")
             text.flush()
             os.fsync(text.fileno())
 
 
 def describe(
-    a: csr_array, crc32: dict[str, int], packed: Any = None, sample: _sample.Sample | None = None
+    a: csr_array,
+    crc32: dict[str, int],
+    packed: Any = None,
+    sample: _sample.Sample | None = None,
+    lists: Any = None,
 ) -> dict[str, Any]:
     values = next(name for name, dtype in VALUES.items() if dtype == a.dtype.name)
     names = {"pointers_to_1": "indptr", "indices_1": "indices", "values": "data"}
     files = {what: f"{name}.npy" for what, name in names.items() if name in crc32}
     ours: dict[str, Any] = {
         "version": VERSION if "indptr" in crc32 else PACKED_ONLY_VERSION,
-        "files": files | {n: f"{n}.npy" for n in (*_packed.FILES, _sample.FILE) if n in crc32},
+        "files": files | {n: f"{n}.npy" for n in ARRAYS[3:] if n in crc32},
         "crc32": crc32,
     }
     if packed is not None:
         ours["packed"] = _packed.note(packed)
     if sample is not None:
         ours["sample"] = _sample.note(sample)
+    if lists is not None:
+        ours["lists"] = _neighbours.note(a, lists)
     described = {
         "version": "0.1",
         "format": "CSR",

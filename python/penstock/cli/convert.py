@@ -86,6 +86,10 @@ def convert(
         bool,
         typer.Option("--sample", help="Stores: 4 neighbours a vertex, which searches on GPUs ask."),
     ] = False,
+    lists: Annotated[
+        bool,
+        typer.Option("--lists", help="Stores: packed neighbour lists, for graphs beyond memory."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT where it exists.")] = False,
     json: ui.Json = False,
 ) -> None:
@@ -102,7 +106,7 @@ def convert(
     with ui.progress(2, quiet=json) as step:
         step.next(f"reading {source.name}")
         start = time.perf_counter()
-        if streams(source, out, to=output_format, dtype=target, sample=sample, **how):
+        if streams(source, out, to=output_format, dtype=target, sample=sample or lists, **how):
             own = {name: v for name, v in how.items() if name != "format"}
             stream_webgraph(source, out, packed=packed, **own)
             step.next(f"opening {out.name}")
@@ -116,7 +120,8 @@ def convert(
         step.next(f"writing {out.name}")
         begin = time.perf_counter()
         to: dict[str, Any] = {} if output_format is None else {"format": output_format}
-        forms = {name: True for name, asked in (("packed", packed), ("sample", sample)) if asked}
+        asked = {"packed": packed, "sample": sample, "lists": lists}
+        forms = {name: True for name, wanted in asked.items() if wanted}
         a.save(out, **to, **forms)
         wrote = time.perf_counter() - begin
     report("read", str(source), out, a, {"read": read - start, "written": wrote}, json)

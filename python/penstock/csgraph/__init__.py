@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from penstock.csgraph.paths_negative import NegativeCycleError, bellman_ford, johnson
     from penstock.csgraph.personalized import personalized_pagerank
     from penstock.csgraph.reconstruct import construct_dist_matrix, reconstruct_path
+    from penstock.csgraph.search_plan import SearchPlan, explain
     from penstock.csgraph.shortest_paths import dijkstra, sssp, verify_sssp
     from penstock.csgraph.spanning import minimum_spanning_tree, verify_minimum_spanning_tree
     from penstock.csgraph.triangle import (
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 _lazy: dict[str, str] = {
     "GpuOptions": "gpu_options",
     "MaximumFlowResult": "flow",
+    "SearchPlan": "search_plan",
     "NegativeCycleError": "paths_negative",
     "bellman_ford": "paths_negative",
     "betweenness_centrality": "betweenness",
@@ -80,6 +82,7 @@ _lazy: dict[str, str] = {
     "depth_first_order": "depth_first",
     "depth_first_tree": "depth_first",
     "dijkstra": "shortest_paths",
+    "explain": "search_plan",
     "floyd_warshall": "paths_all",
     "johnson": "paths_negative",
     "label_propagation": "communities",
@@ -119,6 +122,7 @@ __all__ = [
     "GpuOptions",
     "MaximumFlowResult",
     "NegativeCycleError",
+    "SearchPlan",
     "bellman_ford",
     "betweenness_centrality",
     "bfs",
@@ -136,6 +140,7 @@ __all__ = [
     "depth_first_order",
     "depth_first_tree",
     "dijkstra",
+    "explain",
     "floyd_warshall",
     "johnson",
     "label_propagation",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
+from penstock._io._neighbours import packed_lists
 from penstock._io._sample import held as held_sample
 from penstock._matrix.csr import csr_array
 from penstock._plan.report import active
 from penstock._plan.schedules import gpu_count, no_gpu, options
-from penstock.csgraph._incoming import edges_in
+from penstock.csgraph._incoming import edges_in, has_missed, knows_edges_in
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
 _SMALL = 1 << 20
@@ -140,33 +142,53 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     return known[1]
 
 
-def packed_lists(graph: csr_array) -> Any:
-    """The graph's neighbour lists in a packed form, made once by the CPU and kept with it.
+@dataclass(frozen=True)
+class Home:
+    """Where a graph's lists go on one GPU, before they are there."""
 
-    >>> import penstock as ps
-    >>> A = ps.csr_array(([True] * 3, ([0, 0, 1], [1, 2, 2])), shape=(3, 3))
-    >>> packed_lists(A).facts()["edges"]
-    3
-    """
-    return graph._derived.once("packed_lists", lambda: _core.pack_lists(graph._core))
+    placement: str  # as the core is asked
+    reason: str
+    share: int  # graphs that divide the budget: two where the reversed edges are others
+    budget: int  # bytes for each; 0: what is free
 
 
-def _home(graphs: list[csr_array], gpu: int) -> str:
-    """The placement that "auto" stands for: "packed" where packed lists fit the budget, raw ones do not, and packing
-    pays; else "auto", which is the core's choice."""
+def settle_home(graph: csr_array, gpu: int, placement: str, packs: bool = True) -> Home:
+    """The decision of `gpu_graphs`, which carries it out; `explain` prints it. Forms nothing."""
+    symmetric = graph._derived.symmetric_pattern
+    turned = not symmetric and (knows_edges_in(graph) or has_missed(graph))
+    share = 2 if turned else 1
+    reason = "asked for"
+    if placement == "auto" and packs:
+        known = graph._derived.transpose
+        both = [graph, known if isinstance(known, csr_array) else graph]
+        placement, reason = _home(both[:share], gpu)
+    elif placement == "auto":
+        reason = "the core's choice by bytes"
+    return Home(placement, reason, share, _budget([gpu], share))
+
+
+def free_bytes(graphs: list[csr_array], gpu: int) -> int:
+    """What is free on a GPU, and what graphs that are there now take, which will be free."""
+    known = [one._derived.gpu_graph for one in graphs]
+    there = sum(k[1].facts()["used_bytes"] for k in known if k and k[0][0] == gpu)
+    return int(_core.gpu_info(gpu)["free_bytes"]) + int(there)
+
+
+def _home(graphs: list[csr_array], gpu: int) -> tuple[str, str]:
+    """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
+    packing pays; else "auto", which is the core's choice."""
     graph, share = graphs[0], len(graphs)
     if graph.place == "device":
-        return "auto"
+        return "auto", "the graph is on a GPU"
     packs = all(one._derived.packed_lists is not None for one in graphs)
-    price = _PACK_SECONDS * graph.nnz * share / _core.num_threads()
+    price = pack_seconds(graph) * share
     if not packs and graph._derived.link_seconds < price:
-        return "auto"
+        return "auto", (
+            f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
+            f"packing takes ({graph._derived.link_seconds:.2g} s until now)"
+        )
     limit = _budget([gpu], share)
-    free = 0
-    if not limit:  # what a graph that is there now takes will be free
-        known = [one._derived.gpu_graph for one in graphs]
-        free = _core.gpu_info(gpu)["free_bytes"]
-        free += sum(k[1].facts()["used_bytes"] for k in known if k and k[0][0] == gpu)
+    free = 0 if limit else free_bytes(graphs, gpu)
 
     def home(one: csr_array) -> str:
         n, nnz = one.shape[0], one.nnz
@@ -174,7 +196,45 @@ def _home(graphs: list[csr_array], gpu: int) -> str:
             return "device"
         return _core.gpu_graph_home(n, nnz, packed_bytes(one), limit, free)
 
-    return "packed" if all(home(one) == "packed" for one in graphs) else "auto"
+    if all(home(one) == "packed" for one in graphs):
+        return "packed", "the lists exceed the budget as they are, and fit it packed"
+    return (
+        "auto",
+        "packed lists are no gain: these fit the budget as they are, or exceed it packed, too",
+    )
+
+
+def pack_seconds(graph: csr_array) -> float:
+    """What packing the lists takes, once; 0 where they are packed.
+
+    >>> import penstock as ps
+    >>> pack_seconds(ps.generate.rmat(10, seed=1)) < 0.1
+    True
+    """
+    if graph._derived.packed_lists is not None:
+        return 0.0
+    return float(_PACK_SECONDS * graph.nnz / _core.num_threads())
+
+
+def whole_budget(gpus: list[int]) -> int:
+    """Bytes for one graph on each GPU; 0 is what is free."""
+    return _budget(gpus, 1)
+
+
+def sizes_of_packed(graph: csr_array) -> dict[str, int]:
+    """Bytes of the packed lists and, of these, of heads and bases; estimated where nobody has packed them.
+
+    >>> import penstock as ps
+    >>> A = ps.generate.rmat(10, seed=1)
+    >>> before = sizes_of_packed(A)["head_bytes"]
+    >>> before == packed_lists(A).facts()["head_bytes"]
+    True
+    """
+    n = graph.shape[0]
+    return {
+        "packed_bytes": packed_bytes(graph),
+        "head_bytes": 4 * n + 8 * (-(-n // 64) + 1),
+    }
 
 
 def packed_bytes(graph: csr_array) -> int:
@@ -202,17 +262,11 @@ def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -
     """(edges, reversed edges): both the same where the pattern is symmetric, None for the second where nobody has
     formed it. The two share the budget. packs: whether "auto" may stand for packed lists."""
     reversed_edges = _edges_in(graph)
-    symmetric = graph._derived.symmetric_pattern
-    if placement == "auto" and packs:
-        turned = not symmetric and reversed_edges is not None
-        placement = _home([graph, graph.T.formed()] if turned else [graph], gpu)
-    if symmetric:
-        own = gpu_graph(graph, gpu, placement)
-        return own, own
-    if reversed_edges is None:
-        return gpu_graph(graph, gpu, placement), None
-    transposed = graph.T.formed()
-    return gpu_graph(graph, gpu, placement, 2), gpu_graph(transposed, gpu, placement, 2)
+    home = settle_home(graph, gpu, placement, packs)
+    own = gpu_graph(graph, gpu, home.placement, home.share)
+    if home.share == 2:
+        return own, gpu_graph(graph.T.formed(), gpu, home.placement, 2)
+    return own, None if reversed_edges is None else own
 
 
 def _edges_in(graph: csr_array) -> Any:

@@ -18,12 +18,21 @@ _COST = 3
 
 def edges_in(graph: csr_array) -> Any:
     """The bound matrix of the reversed edges (the graph's own where its pattern is symmetric), or None."""
-    derived = graph._derived
-    if derived.symmetric_pattern:
+    if graph._derived.symmetric_pattern:
         return graph._core
-    if derived.transpose is not None or derived.missed_edges > _COST * graph.nnz:
+    if knows_edges_in(graph) or has_missed(graph):
         return incoming(graph)._core
     return None
+
+
+def knows_edges_in(graph: csr_array) -> bool:
+    """Whether the reversed edges are there."""
+    return bool(graph._derived.symmetric_pattern) or graph._derived.transpose is not None
+
+
+def has_missed(graph: csr_array) -> bool:
+    """Whether searches have missed the reversed edges as much as forming them costs."""
+    return graph._derived.missed_edges > _COST * graph.nnz
 
 
 def note_missed(graph: csr_array, edges: int) -> None:

@@ -32,9 +32,16 @@ def chosen(
     return None if gpu is None else OnGpu(gpu, on)
 
 
-def _in_core(graph: csr_array) -> bool:
+def placement_without_room(graph: csr_array, how: GpuOptions, placed: str) -> str | None:
+    """Where a graph whose lengths do not fit beside its edges goes instead; None: nowhere, its search is refused."""
+    if how.placement != "auto" or graph.place == "device" or placed != "device":
+        return None
+    return "pinned"
+
+
+def _placed(graph: csr_array) -> str:
     known = graph._derived.gpu_graph
-    return known is not None and known[1].facts()["placement"] == "device"
+    return "" if known is None else known[1].facts()["placement"]
 
 
 def search(
@@ -63,14 +70,16 @@ def search(
         )  # fmt: skip
         return there, *found
 
-    found = None
+    found, other = None, None
     try:
         found = run(how.placement)
     except MemoryError:  # "auto" made room for edges alone, and the lengths no longer fit
-        if how.placement != "auto" or graph.place == "device" or not _in_core(graph):
+        other = placement_without_room(graph, how, _placed(graph))
+        if other is None:
             raise
     if found is None:  # outside the handler, whose exception holds what was on the GPU
-        found = run("pinned")
+        assert other is not None
+        found = run(other)
     there, distances, tree, told = found
     told["edge_bytes"] = (4 + told["weight_bytes"]) * graph.nnz
     report("sssp", there, told)

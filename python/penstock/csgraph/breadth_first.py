@@ -11,7 +11,8 @@ from penstock import _core
 from penstock._arrays.out import as_out
 from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, note_link, report
 from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
-from penstock.csgraph._incoming import edges_in, note_missed, plan_of
+from penstock.csgraph._incoming import note_missed, plan_of
+from penstock.csgraph._lists import for_cpu, search_lists
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
@@ -25,6 +26,7 @@ def bfs(
     out: Any = None,
     device: Any = None,
     gpu_options: GpuOptions | None = None,
+    lists: str = "auto",
 ) -> Any:
     """Levels of a breadth-first search: the least number of edges from `source` to each vertex.
 
@@ -51,6 +53,10 @@ def bfs(
         own link; they exchange bitmaps after each level. One is better for graphs of thousands of small levels.
     gpu_options : GpuOptions, optional
         How a GPU searches: algorithm, reads of lists, place of the edges, sample, counts; see `GpuOptions`.
+    lists : "auto", "raw" or "packed"
+        What the CPU reads: the lists of A as they are, or packed ones, which are decoded where they are read. "auto" is
+        "packed" where A is mapped, exceeds the memory that is free, and was saved with `lists=True`. "packed" packs
+        lists that A has not been opened with, once.
 
     Returns
     -------
@@ -62,9 +68,9 @@ def bfs(
     Levels depend on the graph alone, not on the number of threads; so do predecessors found by the CPU.
 
     Raises ValueError for a matrix that is not square, a source outside it, a GPU that is not there, `gpu_options` on
-    the CPU or of another function, "level_synchronous" on several GPUs, and an out of another shape, not contiguous,
-    read-only, or not on the GPU that computes; TypeError for a source that is no integer, a device that is none, and an
-    out of another type; MemoryError where what a GPU must hold for each vertex exceeds its budget.
+    the CPU or of another function, `lists` on a GPU, "level_synchronous" on several GPUs, and an out of another shape,
+    not contiguous, read-only, or not on the GPU that computes; TypeError for a source that is no integer, a device that
+    is none, and an out of another type; MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Searches go top-down and bottom-up (Beamer, Asanovic, Patterson 2012, section 3). Bottom-up steps need the edges
     into each vertex. These are the graph itself where its pattern is known to be symmetric; otherwise they are formed
@@ -84,6 +90,7 @@ def bfs(
     starts = [vertex(graph, source)] if sources is None else vertices(graph, sources)
     gpus = chosen_gpus(graph, device)
     on = settled(gpu_options, "bfs", bool(gpus))
+    for_cpu(lists, bool(gpus), "bfs")
     shape = (graph.shape[0],) if sources is None else (len(starts), graph.shape[0])
     to = as_out(out, shape, np.int32, gpus, "bfs")
     if not directed:
@@ -91,7 +98,7 @@ def bfs(
     trees = to.beside(np.int32, "bfs") if to and to.on_gpu and return_predecessors else None
     find: Any
     if not gpus:
-        find = functools.partial(_search_cpu, graph, return_predecessors)
+        find = functools.partial(_search_cpu, graph, lists, return_predecessors)
     else:
         several = len(gpus) > 1
         pair = (
@@ -129,10 +136,12 @@ def bfs(
     return (levels, predecessors) if return_predecessors else levels
 
 
-def _search_cpu(graph: Any, tree: bool, start: int) -> tuple[np.ndarray, np.ndarray | None]:
-    levels, predecessors, missed = _core.bfs(
-        graph._core, edges_in(graph), start, plan_of(graph), bool(tree)
-    )
+def _search_cpu(
+    graph: Any, lists: str, tree: bool, start: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    packed, edges, edges_in = search_lists(graph, lists)
+    search = _core.bfs_packed if packed else _core.bfs
+    levels, predecessors, missed = search(edges, edges_in, start, plan_of(graph), bool(tree))
     note_missed(graph, missed)
     return levels, predecessors
 

@@ -13,6 +13,7 @@ from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, note_link, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
+from penstock.csgraph._lists import for_cpu, search_lists
 from penstock.csgraph.breadth_first import as_labels
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
@@ -26,6 +27,7 @@ def connected_components(
     out: Any = None,
     device: Any = None,
     gpu_options: GpuOptions | None = None,
+    lists: str = "auto",
 ) -> Any:
     """Connected components.
 
@@ -46,6 +48,8 @@ def connected_components(
     gpu_options : GpuOptions, optional
         How a GPU finds them; see `GpuOptions`. "label_propagation" looks at all edges, then in every round at those of
         vertices that the last one gave another label. Where edges go one way it looks at all in every round.
+    lists : "auto", "raw" or "packed"
+        What the CPU reads to find weak components, as for `bfs`. Strong ones are found in A as it is.
 
     Returns
     -------
@@ -56,9 +60,9 @@ def connected_components(
         Independent of the number of threads and of the device.
 
     Raises ValueError for a matrix that is not square, a GPU that is not there, strong components on one,
-    `gpu_options` on the CPU or of another function, and an out that cannot take the labels or with
-    `return_labels=False`; TypeError for an out of another type; MemoryError, with the numbers, where a graph's vertices
-    do not fit the GPU.
+    `gpu_options` on the CPU or of another function, `lists` on a GPU or "packed" for strong
+    components, and an out that cannot take the labels or with `return_labels=False`; TypeError for an out of another
+    type; MemoryError, with the numbers, where a graph's vertices do not fit the GPU.
 
     On the CPU, weak components come from one search that takes a giant component, and Afforest (Sutton, Ben-Nun, Barak
     2018, section IV) where there is none near; strong ones from one depth-first search (Pearce 2016) on one thread, for
@@ -86,9 +90,15 @@ def connected_components(
     if out is not None and not return_labels:
         raise ValueError("connected_components: out gets the labels: leave return_labels=False out")
     there = [] if strong else gpus
+    for_cpu(lists, bool(there), "connected_components")
+    if strong and lists == "packed":
+        raise ValueError('strong components read no packed lists: leave lists="packed" out')
     to = as_out(out, (graph.shape[0],), np.int32, there, "connected_components")
     if not there:
-        found = _find(graph, _numbered_as_scipy(return_labels) if strong else _WEAK, return_labels)
+        if strong:
+            found = _find(graph, _numbered_as_scipy(return_labels), return_labels)
+        else:
+            found = _find_weak(graph, lists, return_labels)
         return (found[0], to.filled(found[1])) if to else found
     several = len(gpus) > 1
     pair = (
@@ -138,11 +148,16 @@ def strongly_connected_components(A: Any, return_labels: bool = True) -> Any:
     )
 
 
-_WEAK = _core.connected_components
-
-
 def _numbered_as_scipy(labels: bool) -> Any:
     return _core.strong_components_as_finished if labels else _core.strong_components
+
+
+def _find_weak(graph: csr_array, lists: str, return_labels: bool) -> Any:
+    packed, edges, edges_in = search_lists(graph, lists)
+    find = _core.connected_components_packed if packed else _core.connected_components
+    count, labels, missed = find(edges, edges_in, plan_of(graph))
+    note_missed(graph, missed)
+    return (count, labels) if return_labels else count
 
 
 def _find(graph: csr_array, find: Any, return_labels: bool) -> Any:

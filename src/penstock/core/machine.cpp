@@ -53,6 +53,30 @@ std::int64_t number_in(const char* path) {
   return in >> n ? n : 0;
 }
 
+/// The least limit that a control group sets to the memory of this process; 0 where none does.
+std::int64_t memory_limit() {
+  std::int64_t least = 0;
+  const auto look = [&](const std::string& path) {
+    const auto n = number_in(path.c_str());
+    if (n > 0 && (least == 0 || n < least)) least = n;
+  };
+  look("/sys/fs/cgroup/memory.max");
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line;
+       std::getline(groups, line);) {  // number:controllers:path, no controllers in version 2
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const auto controllers = line.substr(first + 1, second - first - 1);
+    const bool old = ("," + controllers + ",").find(",memory,") != std::string::npos;
+    if (!controllers.empty() && !old) continue;
+    for (auto path = line.substr(second + 1); path.size() > 1; path.resize(path.rfind('/'))) {
+      if (old) look("/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes");
+      else look("/sys/fs/cgroup" + path + "/memory.max");
+    }
+  }
+  return least;
+}
+
 struct CpuCache {
   std::int64_t level = 0, bytes = 0;
   std::string shared;  // the list of the CPUs that share this cache
@@ -111,8 +135,7 @@ Machine probe_topology() {
   if (sched_getaffinity(0, sizeof set, &set) == 0) m.cpus = CPU_COUNT(&set);
   m.gpus = device_count();
   m.memory_bytes = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
-  if (const auto limit = number_in("/sys/fs/cgroup/memory.max"); limit > 0)
-    m.memory_bytes = std::min(m.memory_bytes, limit);
+  if (const auto limit = memory_limit(); limit > 0) m.memory_bytes = std::min(m.memory_bytes, limit);
   std::istringstream(field("/proc/meminfo", "MemAvailable")) >> m.available_bytes;
   m.available_bytes = std::min(m.available_bytes * 1024, m.memory_bytes);
   m.cache_bytes = last_level_cache(std::max(sched_getcpu(), 0)).bytes;

@@ -12,10 +12,11 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/parallel.hpp"
-#include "penstock/format/csr.hpp"
+#include "penstock/graph/rows.hpp"
 
 // The expansion of a frontier: visit every edge out of a set of vertices and collect the vertices that the visitor
-// accepts. Traversals are a visitor and a loop; where the edges are and who walks them is decided here.
+// accepts. Traversals are a visitor and a loop; who walks the edges is decided here, and how a list is read by its rows
+// (rows.hpp).
 namespace penstock::graph {
 
 /// The policy by which threads of the CPU read edges where they lie.
@@ -52,13 +53,12 @@ inline constexpr std::int64_t kLongRow = 2 << 10;  // more edges than this are s
 inline constexpr std::int64_t kAhead = 16;         // vertices between a prefetch and its use
 
 /// Follows edges and writes the ends that are accepted, without a branch: whether a vertex is new cannot be predicted.
-template <class V, class Visit>
-Index* walk(const CsrView<V>& a, Index u, Offset first, Offset last, Index* out, Visit& visit) {
-  const Index* to = a.indices - a.first_nnz;
-  for (auto k = first; k < last; ++k) {
-    *out = to[k];
-    out += visit(u, to[k], k);
-  }
+template <class Rows, class Visit>
+Index* walk(const Rows& a, Index u, Offset first, Offset last, Index* out, Visit& visit) {
+  each_edge(a, u, first, last, [&](Index v, Offset k) {
+    *out = v;
+    out += visit(u, v, k);
+  });
   return out;
 }
 
@@ -94,26 +94,35 @@ Index* walk_all(const CsrView<V>& a, std::span<const Index> from, Index* out, Vi
   return out;
 }
 
+template <class Rows, class Visit>
+Index* walk_all(const Rows& a, std::span<const Index> from, Index* out, Visit& visit) {
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const auto r = range_of(a, from[i]);
+    each_edge(a, from[i], r.first, r.last, [&](Index v, Offset) { out = take(v, out, visit); });
+  }
+  return out;
+}
+
 /// Calls `arrive` for the vertices that have come, and prefetches their rows for the next step. Returns the number of their
 /// edges.
-template <class V, class Arrive>
-std::int64_t settle(const CsrView<V>& a, const Index* some, std::int64_t count, Arrive& arrive) {
+template <class Rows, class Arrive>
+std::int64_t settle(const Rows& a, const Index* some, std::int64_t count, Arrive& arrive) {
   std::int64_t edges = 0;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) __builtin_prefetch(a.indptr + some[i + kAhead]);
-    const auto first = a.indptr[some[i]];
-    edges += a.indptr[some[i] + 1] - first;
-    __builtin_prefetch(a.indices + (first - a.first_nnz));
+    if (i + kAhead < count) prefetch_range(a, some[i + kAhead]);
+    const auto r = range_of(a, some[i]);
+    edges += r.last - r.first;
+    prefetch_list(a, some[i]);
     arrive(some[i]);
   }
   return edges;
 }
 
 /// The vertices that one thread collects before it asks for room in the next frontier.
-template <class V, class Arrive>
+template <class Rows, class Arrive>
 class Collector {
  public:
-  Collector(const CsrView<V>& a, Frontier& next, Arrive& arrive) : a_(a), next_(next), arrive_(arrive) {}
+  Collector(const Rows& a, Frontier& next, Arrive& arrive) : a_(a), next_(next), arrive_(arrive) {}
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
   template <class Visit>
@@ -128,7 +137,7 @@ class Collector {
   }
 
  private:
-  const CsrView<V>& a_;
+  const Rows& a_;
   Frontier& next_;
   Arrive& arrive_;
   std::int64_t count_ = 0;
@@ -140,8 +149,8 @@ class Collector {
 /// Calls row(lane, u, first, last) for the edges [first, last) out of every u in `from`, on all threads. Long rows come in
 /// pieces. A lane is a number below num_threads(); two calls with the same lane never overlap, so a lane may have a place to
 /// write to without atomics.
-template <class V, class Row>
-void expand_rows(Direct, const CsrView<V>& a, std::span<const Index> from, Row&& row) {
+template <class Rows, class Row>
+void expand_rows(Direct, const Rows& a, std::span<const Index> from, Row&& row) {
   struct Piece {
     Index u;
     Offset first, last;
@@ -159,10 +168,10 @@ void expand_rows(Direct, const CsrView<V>& a, std::span<const Index> from, Row&&
         const auto ahead = [&](std::int64_t n) {
           return from[static_cast<std::size_t>(std::min(i + n, size - 1))];
         };
-        __builtin_prefetch(a.indptr + ahead(2 * detail::kAhead));
-        __builtin_prefetch(a.indices + (a.indptr[ahead(detail::kAhead)] - a.first_nnz));
+        prefetch_range(a, ahead(2 * detail::kAhead));
+        prefetch_list(a, ahead(detail::kAhead));
         const auto u = ahead(0);
-        const auto first = a.indptr[u], last = a.indptr[u + 1];
+        const auto [first, last] = range_of(a, u);
         if (last - first < detail::kLongRow) {
           row(lane, u, first, last);
           continue;
@@ -187,23 +196,22 @@ void expand_rows(Direct, const CsrView<V>& a, std::span<const Index> from, Row&&
 }
 
 /// Calls f(u, v, k, lane) for every edge k from u to v with u in `from`, on all threads.
-template <class V, class F>
-void expand(Direct policy, const CsrView<V>& a, std::span<const Index> from, F&& f) {
-  const Index* to = a.indices - a.first_nnz;
+template <class Rows, class F>
+void expand(Direct policy, const Rows& a, std::span<const Index> from, F&& f) {
   expand_rows(policy, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
-    for (auto k = first; k < last; ++k) f(u, to[k], k, lane);
+    each_edge(a, u, first, last, [&](Index v, Offset k) { f(u, v, k, lane); });
   });
 }
 
 /// Calls visit(u, v, k) -> bool for every edge k from u to v with u in `from`. `next` gets v once for each call that returned
 /// true, and arrive(v) is called for each of them afterwards. Their order is not determined.
-template <class V, class Visit, class Arrive>
-void advance(Direct policy, const CsrView<V>& a, std::span<const Index> from, Frontier& next, Visit&& visit,
+template <class Rows, class Visit, class Arrive>
+void advance(Direct policy, const Rows& a, std::span<const Index> from, Frontier& next, Visit&& visit,
              Arrive&& arrive) {
-  std::vector<std::unique_ptr<detail::Collector<V, std::remove_reference_t<Arrive>>>> out(
+  std::vector<std::unique_ptr<detail::Collector<Rows, std::remove_reference_t<Arrive>>>> out(
       static_cast<std::size_t>(num_threads()));
   for (auto& o : out)
-    o = std::make_unique<detail::Collector<V, std::remove_reference_t<Arrive>>>(a, next, arrive);
+    o = std::make_unique<detail::Collector<Rows, std::remove_reference_t<Arrive>>>(a, next, arrive);
   expand_rows(policy, a, from, [&](std::int64_t lane, Index u, Offset first, Offset last) {
     out[static_cast<std::size_t>(lane)]->walk(u, first, last, visit);
   });
@@ -212,15 +220,18 @@ void advance(Direct policy, const CsrView<V>& a, std::span<const Index> from, Fr
 
 /// The same on the calling thread alone, for frontiers that are so small that waking other threads costs more. The visitor may
 /// also be visit(v).
-template <class V, class Visit, class Arrive>
-void advance_alone(Direct, const CsrView<V>& a, std::span<const Index> from, Frontier& next, Visit&& visit,
+template <class Rows, class Visit, class Arrive>
+void advance_alone(Direct, const Rows& a, std::span<const Index> from, Frontier& next, Visit&& visit,
                    Arrive&& arrive) {
   Index* const begin = next.end();
   Index* end = begin;
   if constexpr (std::is_invocable_v<Visit, Index>) {
     end = detail::walk_all(a, from, end, visit);
   } else {
-    for (const auto u : from) end = detail::walk(a, u, a.indptr[u], a.indptr[u + 1], end, visit);
+    for (const auto u : from) {
+      const auto [first, last] = range_of(a, u);
+      end = detail::walk(a, u, first, last, end, visit);
+    }
   }
   next.append(end - begin, detail::settle(a, begin, end - begin, arrive));
   poll_interrupt();

@@ -95,9 +95,9 @@ def test_the_plan_for_a_budget():
     ):
         a._derived.link_seconds = seconds
         with ps.options(device_memory=int(budget)):
-            assert _gpu._home([a], 0) == home, (budget, seconds)
+            assert _gpu._home([a], 0)[0] == home, (budget, seconds)
     packed_lists(a)  # it is there: no search has to pay for it
     a._derived.link_seconds = 0.0
     with ps.options(device_memory=38_000_000):
-        assert _gpu._home([a], 0) == "packed"
-        assert _gpu._home([a, a], 0) == "auto"  # half of the budget each
+        assert _gpu._home([a], 0)[0] == "packed"
+        assert _gpu._home([a, a], 0)[0] == "auto"  # half of the budget each

@@ -40,6 +40,53 @@ TEST(GpuGraphPlan, SamplesShrinkToWhatIsLeft) {
   EXPECT_EQ(choose_sample(n, n * (16 + kVertexBytes) - 1, 16), 0);
 }
 
+TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
+  constexpr std::int64_t n = 1 << 20, edges = 30 << 20, packed = 50 << 20, heads = 4 * n + n / 8;
+  const GraphRoomRequest all{
+      .vertices = n, .edges = edges, .budget = std::int64_t(1) << 30, .sample = 4, .cache = true};
+  const auto there = graph_room(all);
+  EXPECT_EQ(there.placement, EdgePlacement::device);
+  EXPECT_EQ(there.list_bytes, 4 * edges);
+  EXPECT_EQ(there.offset_bytes, 8 * (n + 1));
+  EXPECT_EQ(there.far_bytes + there.cache_bytes, 0);
+  EXPECT_EQ(there.sample_bytes, 16 * n);
+  EXPECT_LE(there.used(), all.budget);
+
+  auto less = all;
+  less.budget = 90 << 20;
+  const auto far = graph_room(less);
+  EXPECT_EQ(far.placement, EdgePlacement::pinned);
+  EXPECT_EQ(far.far_bytes, 4 * edges);
+  EXPECT_EQ(far.list_bytes, 0);
+  EXPECT_GT(far.cache_bytes, 0);
+  EXPECT_LE(far.cache_bytes, 8 * n + 4 * edges / kKeptShare - far.sample_bytes);
+  EXPECT_LE(far.used(), less.budget);
+
+  less.budget = 80 << 20;
+  less.placement = EdgePlacement::packed, less.packed_bytes = packed + heads, less.head_bytes = heads;
+  const auto in_part = graph_room(less);
+  EXPECT_EQ(in_part.offset_bytes, heads);
+  EXPECT_EQ(in_part.list_bytes, packed_list_room(n, less.budget - heads));
+  EXPECT_EQ(in_part.list_bytes + in_part.far_bytes, packed);
+  EXPECT_GT(in_part.far_bytes, 0);
+  less.budget = 1 << 28;
+  EXPECT_EQ(graph_room(less).far_bytes, 0);
+  EXPECT_EQ(graph_room(less).list_bytes, packed);
+  less.budget = heads;  // no room for a list
+  EXPECT_EQ(graph_room(less).far_bytes, packed);
+
+  // A part leaves room for what all vertices take, and lengths go where the edges go.
+  auto part = all;
+  part.budget = there.used(), part.all_vertices = 8 * n;
+  EXPECT_EQ(graph_room(part).placement, EdgePlacement::pinned);
+  part.budget += kSharedVertexBytes * 8 * n;
+  EXPECT_EQ(graph_room(part).placement, EdgePlacement::device);
+  EXPECT_EQ(graph_room(part).vertex_bytes, kVertexBytes * n + kSharedVertexBytes * 8 * n);
+  auto lengths = all;
+  lengths.along_bytes = 7;
+  EXPECT_EQ(graph_room(lengths).list_bytes, there.list_bytes + 7);
+}
+
 TEST(GpuGraphPlan, SegmentsHaveRoomForAllLongLists) {
   // The worst case: every list just long enough to be cut.
   for (const std::int64_t lists : {0, 1, 7, 1000}) {

@@ -6,9 +6,16 @@
 
 namespace penstock::bind {
 
-/// Packed lists as Python holds them.
-struct BoundPackedLists {
-  std::shared_ptr<const PackedLists> lists;
+/// Packed lists as Python holds them: made here, or arrays of a file, which are checked before the first use.
+class BoundPackedLists : public Guarded<std::shared_ptr<const PackedLists>> {
+ public:
+  explicit BoundPackedLists(PackedLists lists)
+      : BoundPackedLists(std::make_shared<const PackedLists>(std::move(lists))) {}
+  void check_first(std::function<void()> check) { guard_.set_check(std::move(check)); }
+
+ private:
+  explicit BoundPackedLists(std::shared_ptr<const PackedLists> lists)
+      : Guarded(lists, Guard::of(lists->bases, lists->heads, lists->words, lists->long_ends)) {}
 };
 
 }  // namespace penstock::bind

@@ -6,7 +6,7 @@
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/graph/gpu/graph_room.hpp"
 
 namespace penstock::bind {
 namespace {

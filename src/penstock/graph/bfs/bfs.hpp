@@ -7,6 +7,7 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/format/csr.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 
 namespace penstock {
 
@@ -14,11 +15,14 @@ inline constexpr Index kNoPredecessor = -9999;  // the same number as in SciPy
 inline constexpr Index kUnreached = -1;
 
 /// A graph for a traversal: the edges out of each vertex and, if they are known, the edges into each vertex (the same arrays
-/// for a symmetric pattern). Without `in` only top-down steps are possible.
-struct BfsGraph {
-  CsrView<One> out;
-  const CsrView<One>* in = nullptr;
+/// for a symmetric pattern). Without `in` only top-down steps are possible. `Rows`: what has the lists (graph/rows.hpp).
+template <class Rows>
+struct GraphOf {
+  Rows out;
+  const Rows* in = nullptr;
 };
+using BfsGraph = GraphOf<CsrView<One>>;
+using PackedGraph = GraphOf<graph::PackedRows>;
 
 struct BfsOptions {
   bool predecessors = false;
@@ -32,8 +36,8 @@ struct BfsResult {
   std::int64_t missed = 0;
 };
 
-/// What repeated searches of one graph share: memory for frontiers, and which vertices have edges into them. Any number of
-/// threads may search with one plan at the same time.
+/// What repeated searches of one graph share, whichever form of its lists they read: memory for frontiers, and which vertices
+/// have edges into them. Any number of threads may search with one plan at the same time.
 class BfsPlan {
  public:
   struct Scratch;
@@ -52,9 +56,12 @@ class BfsPlan {
     std::int64_t count = 0;
   };
   const Targets& targets(const BfsGraph& graph);
+  const Targets& targets(const PackedGraph& graph);
   static Targets find_targets(const BfsGraph& graph);
-  /// Whether the columns of every row ascend. It is checked at the first call.
+  static Targets find_targets(const PackedGraph& graph);
+  /// Whether the columns of every row ascend. It is checked at the first call; those of packed lists do.
   bool ascending(const CsrView<One>& in);
+  bool ascending(const graph::PackedRows&) { return true; }
 
  private:
   std::mutex lock_;
@@ -69,6 +76,8 @@ class BfsPlan {
 /// Levels from `source`, and on request predecessors: for each vertex, the vertex with the smallest number that is one level
 /// up and has an edge to it. The result depends on the graph alone, not on the number of threads.
 BfsResult bfs(const BfsGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
+/// The same over packed lists, which are decoded where they are read: the memory beside them is some words a vertex.
+BfsResult bfs(const PackedGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
 
 struct BfsOrder {
   Array<Index> vertices;  // as they are reached

@@ -62,6 +62,9 @@ void BfsPlan::give_back(std::unique_ptr<Scratch> scratch) {
 
 namespace {
 
+using graph::any_end;
+using graph::degree_of;
+
 constexpr std::int64_t kGrain = 64 << 10;  // entries of a fill that one thread takes at once
 constexpr std::int64_t kRowsAtOnce = 4 << 10;
 constexpr Index kNone = std::numeric_limits<Index>::max();
@@ -73,17 +76,17 @@ void fill(Array<Index> a, Index value) {
 }
 
 /// If the edges into each vertex are known: takes the first neighbour one level up, which is the smallest one if rows ascend.
-void find_predecessors(const CsrView<One>& in, bool ascending, const Index* levels, Array<Index> out) {
-  const Index* from = in.indices - in.first_nnz;
+template <class Rows>
+void find_predecessors(const Rows& in, bool ascending, const Index* levels, Array<Index> out) {
   parallel_ranges(in.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
     for (auto v = first; v < last; ++v) {
       Index best = kNone;
       if (levels[v] > 0)
-        for (auto k = in.indptr[v], end = in.indptr[v + 1]; k < end; ++k)
-          if (from[k] < best && levels[from[k]] == levels[v] - 1) {
-            best = from[k];
-            if (ascending) break;
-          }
+        any_end(in, v, [&](Index u) {
+          if (u >= best || levels[u] != levels[v] - 1) return false;
+          best = u;
+          return ascending;
+        });
       out.data[v] = best == kNone ? kNoPredecessor : best;
     }
     poll_interrupt();
@@ -91,19 +94,20 @@ void find_predecessors(const CsrView<One>& in, bool ascending, const Index* leve
 }
 
 /// If they are not: every reached vertex offers itself along its edges, and the smallest offer stays.
-void offer_predecessors(const CsrView<One>& a, const Index* levels, Array<Index> out) {
+template <class Rows>
+void offer_predecessors(const Rows& a, const Index* levels, Array<Index> out) {
   fill(out, kNone);
-  const Index* to = a.indices - a.first_nnz;
   parallel_ranges(a.rows, kRowsAtOnce, [&](std::int64_t first, std::int64_t last) {
     for (auto u = first; u < last; ++u) {
       if (levels[u] < 0) continue;
-      for (auto k = a.indptr[u]; k < a.indptr[u + 1]; ++k) {
-        if (levels[to[k]] != levels[u] + 1) continue;
-        const std::atomic_ref<Index> cell(out.data[to[k]]);
+      any_end(a, u, [&](Index v) {
+        if (levels[v] != levels[u] + 1) return false;
+        const std::atomic_ref<Index> cell(out.data[v]);
         auto held = cell.load(std::memory_order_relaxed);
         while (u < held &&
                !cell.compare_exchange_weak(held, static_cast<Index>(u), std::memory_order_relaxed)) {}
-      }
+        return false;
+      });
     }
     poll_interrupt();
   });
@@ -112,10 +116,9 @@ void offer_predecessors(const CsrView<One>& a, const Index* levels, Array<Index>
   });
 }
 
-}  // namespace
-
-BfsPlan::Targets BfsPlan::find_targets(const BfsGraph& g) {
-  Targets made;
+template <class Rows>
+BfsPlan::Targets targets_of(const GraphOf<Rows>& g) {
+  BfsPlan::Targets made;
   made.count = g.out.rows;
   if (!g.in) return made;
   made.none.resize(static_cast<std::size_t>(graph::words_of(g.out.rows)));
@@ -123,15 +126,47 @@ BfsPlan::Targets BfsPlan::find_targets(const BfsGraph& g) {
   parallel_ranges(std::ssize(made.none), kGrain / 64, [&](std::int64_t first, std::int64_t last) {
     std::int64_t count = 0;
     for (auto v = first * 64; v < std::min(last * 64, g.in->rows); ++v)
-      if (g.in->indptr[v] == g.in->indptr[v + 1])
-        count += graph::claim_bit<false>(made.none.data(), static_cast<Index>(v));
+      if (degree_of(*g.in, v) == 0) count += graph::claim_bit<false>(made.none.data(), static_cast<Index>(v));
     none.fetch_add(count, std::memory_order_relaxed);
   });
   made.count -= none;
   return made;
 }
 
+template <class Rows>
+BfsResult search(const GraphOf<Rows>& g, Index source, BfsPlan& plan, BfsOptions options) {
+  const auto n = g.out.rows;
+  require(g.out.cols == n && (!g.in || (g.in->rows == n && g.in->cols == n)),
+          "bfs needs a square adjacency matrix, this one is " + std::to_string(n) + " x " +
+              std::to_string(g.out.cols));
+  require(0 <= source && source < n, "bfs: source " + std::to_string(source) + " is outside a graph of " +
+                                         std::to_string(n) + " vertices");
+  BfsResult result{plan.result(n), {}};
+  fill(result.levels, kUnreached);
+  auto scratch = plan.borrow(n);
+  graph::Search<true, Rows> search(g, plan.targets(g), *scratch, result.levels.data);
+  search.clear();
+  search.run(source);
+  result.reached = search.reached(), result.missed = search.missed();
+  plan.give_back(std::move(scratch));
+  if (!options.predecessors) return result;
+  result.predecessors = plan.result(n);
+  if (g.in) find_predecessors(*g.in, plan.ascending(*g.in), result.levels.data, result.predecessors);
+  else offer_predecessors(g.out, result.levels.data, result.predecessors);
+  return result;
+}
+
+}  // namespace
+
+BfsPlan::Targets BfsPlan::find_targets(const BfsGraph& g) { return targets_of(g); }
+BfsPlan::Targets BfsPlan::find_targets(const PackedGraph& g) { return targets_of(g); }
+
 const BfsPlan::Targets& BfsPlan::targets(const BfsGraph& g) {
+  const std::size_t which = g.in ? 1 : 0;
+  std::call_once(made_[which], [&] { targets_[which] = find_targets(g); });
+  return targets_[which];
+}
+const BfsPlan::Targets& BfsPlan::targets(const PackedGraph& g) {
   const std::size_t which = g.in ? 1 : 0;
   std::call_once(made_[which], [&] { targets_[which] = find_targets(g); });
   return targets_[which];
@@ -152,25 +187,10 @@ bool BfsPlan::ascending(const CsrView<One>& in) {
 }
 
 BfsResult bfs(const BfsGraph& g, Index source, BfsPlan& plan, BfsOptions options) {
-  const auto n = g.out.rows;
-  require(g.out.cols == n && (!g.in || (g.in->rows == n && g.in->cols == n)),
-          "bfs needs a square adjacency matrix, this one is " + std::to_string(n) + " x " +
-              std::to_string(g.out.cols));
-  require(0 <= source && source < n, "bfs: source " + std::to_string(source) + " is outside a graph of " +
-                                         std::to_string(n) + " vertices");
-  BfsResult result{plan.result(n), {}};
-  fill(result.levels, kUnreached);
-  auto scratch = plan.borrow(n);
-  graph::Search<true> search(g, plan.targets(g), *scratch, result.levels.data);
-  search.clear();
-  search.run(source);
-  result.reached = search.reached(), result.missed = search.missed();
-  plan.give_back(std::move(scratch));
-  if (!options.predecessors) return result;
-  result.predecessors = plan.result(n);
-  if (g.in) find_predecessors(*g.in, plan.ascending(*g.in), result.levels.data, result.predecessors);
-  else offer_predecessors(g.out, result.levels.data, result.predecessors);
-  return result;
+  return search(g, source, plan, options);
+}
+BfsResult bfs(const PackedGraph& g, Index source, BfsPlan& plan, BfsOptions options) {
+  return search(g, source, plan, options);
 }
 
 }  // namespace penstock

@@ -41,9 +41,8 @@ inline constexpr std::int64_t kWordsAtOnce = 128;
 // edges, and the frontiers of a road network never have so many. From kManyEdges on, threads are woken although they then
 // compete for the bits.
 inline constexpr std::int64_t kAloneEdges = 8 << 10, kManyEdges = 128 << 10;
-// Approximate nanoseconds of one thread, measured on R-MAT and uniform graphs of 2^18 and 2^20 vertices: for looking at a
-// vertex and its row, for a probe of one neighbour, for a top-down edge, and for a vertex that joins the frontier.
-inline constexpr double kLook = 10, kProbe = 1.2, kEdge = 1.5, kArrive = 2;
+// Approximate nanoseconds of one thread for a vertex that joins the frontier; those of reading are read_cost().
+inline constexpr double kArrive = 2;
 
 // In flood(): a frontier with one edge in kFloodShare of all edges is worth a pass over all vertices, which looks at one word
 // in kFloodTrial first.
@@ -54,11 +53,11 @@ inline constexpr std::int64_t kFloodLeft = 8;
 // A top-down step uses bitmaps if it has at least a quarter as many edges as the threads' bitmaps have words.
 inline constexpr std::int64_t kWordsOfEdge = 4;
 
-template <bool kLevels>
+template <bool kLevels, class Rows = CsrView<One>>
 class Search {
  public:
   /// `levels` is read only where kLevels is true.
-  Search(const BfsGraph& graph, const BfsPlan::Targets& targets, BfsPlan::Scratch& s, Index* levels)
+  Search(const GraphOf<Rows>& graph, const BfsPlan::Targets& targets, BfsPlan::Scratch& s, Index* levels)
       : g_(graph),
         targets_(targets),
         s_(s),
@@ -131,7 +130,7 @@ class Search {
     size_ = 1, edges_ = degree(source), reached_ = 1;
   }
 
-  Offset degree(Index v) const { return g_.out.indptr[v + 1] - g_.out.indptr[v]; }
+  Offset degree(Index v) const { return degree_of(g_.out, v); }
 
   /// Compares the expected costs of the two steps. A share q of the edges into an unreached vertex comes from the frontier. So
   /// the vertex is found with probability p = 1 - (1 - q)^degree, after p / q probes on average.
@@ -141,8 +140,9 @@ class Search {
     const auto unreached = std::max(1.0, static_cast<double>(targets_.count - reached_));
     const auto q = edges / (edges + left);
     const auto hit = 1 - std::pow(1 - q, left / unreached);
-    const auto up = static_cast<double>(words_) + unreached * (kLook + hit / q * kProbe);
-    return up < edges * kEdge + (unreached * hit + static_cast<double>(size_)) * kArrive;
+    const auto cost = read_cost(g_.out);
+    const auto up = static_cast<double>(words_) + unreached * (cost.look + hit / q * cost.probe);
+    return up < edges * cost.edge + (unreached * hit + static_cast<double>(size_)) * kArrive;
   }
 
   void top_down() {
@@ -256,38 +256,30 @@ class Search {
   /// Marks those of 64 vertices that have a marked neighbour.
   void join(std::int64_t w) {
     const auto& in = *g_.in;
-    const Index* from = in.indices - in.first_nnz;
     const std::atomic_ref<Word> own(s_.visited.data[w]);
     for (Word todo = ~own.load(std::memory_order_relaxed); todo; todo &= todo - 1) {
       const auto b = std::countr_zero(todo);
-      const auto v = w * 64 + b;
-      for (auto k = in.indptr[v], end = in.indptr[v + 1]; k < end; ++k) {
-        const std::atomic_ref<Word> other(s_.visited.data[word_of(from[k])]);
-        if ((other.load(std::memory_order_relaxed) & bit_of(from[k])) == 0) continue;
-        own.store(own.load(std::memory_order_relaxed) | Word(1) << b, std::memory_order_relaxed);
-        break;
-      }
+      const bool found = any_end(in, w * 64 + b, [this](Index u) {
+        const std::atomic_ref<Word> other(s_.visited.data[word_of(u)]);
+        return (other.load(std::memory_order_relaxed) & bit_of(u)) != 0;
+      });
+      if (found) own.store(own.load(std::memory_order_relaxed) | Word(1) << b, std::memory_order_relaxed);
     }
   }
 
   /// The bits of those of 64 vertices that are unreached and have a neighbour in the frontier.
   Word find_in_front(std::int64_t w) const {
     const auto& in = *g_.in;
-    const Index* from = in.indices - in.first_nnz;
+    const Word* const front = s_.front.data;
     Word found = 0;
     for (Word todo = ~s_.visited.data[w]; todo; todo &= todo - 1) {
       const auto b = std::countr_zero(todo);
-      const auto v = w * 64 + b;
-      for (auto k = in.indptr[v], end = in.indptr[v + 1]; k < end; ++k)
-        if (test_bit(s_.front.data, from[k])) {
-          found |= Word(1) << b;
-          break;
-        }
+      if (any_end(in, w * 64 + b, [front](Index u) { return test_bit(front, u); })) found |= Word(1) << b;
     }
     return found;
   }
 
-  const BfsGraph& g_;
+  const GraphOf<Rows>& g_;
   const BfsPlan::Targets& targets_;
   BfsPlan::Scratch& s_;
   std::int64_t words_;

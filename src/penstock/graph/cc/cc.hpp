@@ -17,6 +17,8 @@ struct Components {
 /// Weakly connected components. With `graph.in` most edges need not be looked at. The result depends on the graph alone, not
 /// on the number of threads.
 Components connected_components(const BfsGraph& graph, BfsPlan& plan);
+/// The same over packed lists, which are decoded where they are read.
+Components connected_components(const PackedGraph& graph, BfsPlan& plan);
 
 /// Throws Error{invalid_argument} unless the labels are 0..count-1 in the order of their smallest vertices.
 void labels_verify(std::int64_t vertices, std::int64_t count, std::span<const Index> labels);

@@ -20,7 +20,10 @@
 namespace penstock {
 namespace {
 
+using graph::any_end;
+using graph::degree_of;
 using graph::Forest;
+using graph::same_lists;
 using graph::Word;
 
 constexpr std::int64_t kHooksOfATask = 16 << 10;
@@ -47,11 +50,44 @@ Index hub_of(const CsrView<One>& a) {
   Draw draw;
   for (int i = 0; i < kHubSamples; ++i) {
     const Index v = a.indices[draw(a.nnz())];
-    if (a.indptr[v + 1] - a.indptr[v] > a.indptr[best + 1] - a.indptr[best]) best = v;
+    if (degree_of(a, v) > degree_of(a, best)) best = v;
   }
   return best;
 }
+/// The same of packed lists, whose edges have no numbers: among ends of lists that are drawn. A drawn vertex without edges gives
+/// its place to one with some behind it.
+Index hub_of(const graph::PackedRows& a) {
+  constexpr std::int64_t kLooks = 1 << 10;
+  Index best = -1;
+  Draw draw;
+  const auto offer = [&](std::int64_t v) {
+    Offset skip = draw(std::min<Offset>(degree_of(a, v), kPackedChunk));
+    any_end(a, v, [&](Index u) {
+      if (skip-- > 0) return false;
+      if (best < 0 || degree_of(a, u) > degree_of(a, best)) best = u;
+      return true;
+    });
+  };
+  for (int i = 0; i < kHubSamples; ++i) {
+    auto v = draw(a.rows);
+    const auto end = std::min(a.rows, v + kLooks);
+    while (v < end && degree_of(a, v) == 0) ++v;
+    if (v < end) offer(v);
+  }
+  for (std::int64_t v = 0; best < 0; ++v)
+    if (degree_of(a, v) > 0) offer(v);
+  return best;
+}
 
+/// f(u) for the ends of v's edges behind the first `skip`.
+template <class Rows, class F>
+void for_each_edge(const Rows& a, std::int64_t v, F&& f, Offset skip = 0) {
+  any_end(a, v, [&](Index u) {
+    if (skip > 0) --skip;
+    else f(u);
+    return false;
+  });
+}
 template <class F>
 void for_each_edge(const CsrView<One>& a, std::int64_t v, F&& f, Offset skip = 0) {
   const Index* to = a.indices - a.first_nnz;
@@ -75,9 +111,10 @@ class Ranks {
   std::vector<Index> before_;
 };
 
+template <class Rows>
 class Finder {
  public:
-  Finder(const BfsGraph& g, Forest forest, Array<Index> labels)
+  Finder(const GraphOf<Rows>& g, Forest forest, Array<Index> labels)
       : g_(g), n_(g.out.rows), forest_(forest), labels_(std::move(labels)) {}
 
   /// Unites the ends of a few edges of every vertex: inside blocks of vertices by one thread for each block, and between
@@ -90,12 +127,14 @@ class Finder {
     parallel_ranges(n_, block, [&](std::int64_t first, std::int64_t last) {
       auto& later = between[static_cast<std::size_t>(first / block)];
       for (auto v = first; v < last; ++v) forest_.set(v, static_cast<Index>(v));
-      for (auto v = first; v < last; ++v)
-        for (auto k = a.indptr[v], end = std::min(k + kRounds, a.indptr[v + 1]); k < end; ++k) {
-          const auto u = a.indices[k - a.first_nnz];
+      for (auto v = first; v < last; ++v) {
+        std::int64_t left = kRounds;
+        any_end(a, v, [&](Index u) {
           if (first <= u && u < last) forest_.unite_alone(static_cast<Index>(v), u);
           else later.emplace_back(static_cast<Index>(v), u);
-        }
+          return --left == 0;
+        });
+      }
     });
     parallel_for(std::ssize(between), [&](std::int64_t b) {
       for (const auto& [v, u] : between[static_cast<std::size_t>(b)]) forest_.unite(v, u);
@@ -207,17 +246,16 @@ class Finder {
   }
 
  private:
-  bool two_sided() const { return g_.in->indices != g_.out.indices; }
+  bool two_sided() const { return !same_lists(*g_.in, g_.out); }
 
-  const BfsGraph& g_;
+  const GraphOf<Rows>& g_;
   std::int64_t n_;
   Forest forest_;
   Array<Index> labels_;
 };
 
-}  // namespace
-
-Components connected_components(const BfsGraph& g, BfsPlan& plan) {
+template <class Rows>
+Components find_components(const GraphOf<Rows>& g, BfsPlan& plan) {
   const auto n = g.out.rows;
   require(g.out.cols == n, "connected_components needs a square adjacency matrix, this one is " +
                                std::to_string(n) + " x " + std::to_string(g.out.cols));
@@ -226,10 +264,10 @@ Components connected_components(const BfsGraph& g, BfsPlan& plan) {
   auto scratch = plan.borrow(n);
   if (scratch->parents.size != n) scratch->parents = allocate<Index>(n);
   Finder find(g, Forest(scratch->parents.data), c.labels);
-  const bool both = g.in && g.in->indices == g.out.indices;
+  const bool both = g.in && same_lists(*g.in, g.out);
   bool flooded = false;
   if (both && g.out.nnz() > 0) {
-    graph::Search<false> search(g, plan.targets(g), *scratch, nullptr);
+    graph::Search<false, Rows> search(g, plan.targets(g), *scratch, nullptr);
     search.clear();
     flooded = search.flood(hub_of(g.out), kPatience);
   }
@@ -248,5 +286,10 @@ Components connected_components(const BfsGraph& g, BfsPlan& plan) {
   plan.give_back(std::move(scratch));
   return c;
 }
+
+}  // namespace
+
+Components connected_components(const BfsGraph& g, BfsPlan& plan) { return find_components(g, plan); }
+Components connected_components(const PackedGraph& g, BfsPlan& plan) { return find_components(g, plan); }
 
 }  // namespace penstock

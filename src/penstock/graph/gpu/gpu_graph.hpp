@@ -11,6 +11,7 @@
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/graph/gpu/gpu_lists.hpp"
+#include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/graph/gpu/neighbour_sample.hpp"
 #include "penstock/graph/gpu/packed_lists.hpp"
 #include "penstock/schedule/gpu_room.hpp"
@@ -21,27 +22,6 @@ namespace penstock {
 
 /// Arrays with fewer bytes share pages with others, so they are not locked in place, but copied to pinned memory.
 inline constexpr std::int64_t kLockBytes = 32 << 20;
-/// Where the edges are. `pinned`: the host's array itself, its pages locked; `host_alloc`: a pinned copy; the managed ones:
-/// a copy in managed memory, which never exceeds the free device memory; `device`: a copy on the GPU; `packed`: packed lists on
-/// the GPU, and those that the budget has no room for in pinned memory.
-enum class EdgePlacement : std::uint8_t {
-  pinned,
-  host_alloc,
-  managed_read_mostly,
-  managed_accessed_by,
-  device,
-  packed
-};
-inline constexpr Choice kEdgePlacements[] = {
-    {"pinned", "the host's array, its pages locked"},
-    {"host_alloc", "a pinned copy"},
-    {"managed_read_mostly", "a managed copy, whose pages are duplicated where they are read"},
-    {"managed_accessed_by", "a managed copy, which the GPU reads over the link"},
-    {"device", "a copy on the GPU"},
-    {"packed", "packed lists on the GPU, the rest of them pinned"},
-};
-inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements[static_cast<int>(p)].name; }
-
 /// Which lists are cached: the longest, which many searches read again and again, or the shortest, which waste most of the
 /// link. For a list of d ids and d weights of a byte, about 60 bytes more are read than the 5 d that are needed.
 enum class CacheOf : std::uint8_t { longest, shortest };
@@ -54,17 +34,6 @@ struct GpuGraphOptions {
   NeighbourSample sample = {};                     // that of all vertices of the graph, if the caller has it
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
 };
-/// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
-inline constexpr std::int64_t kVertexBytes = 18;
-/// What packed lists leave besides: cut lists, counters.
-inline constexpr std::int64_t kPackedRoom = 16 << 20;
-/// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
-/// most of the time of their top-down steps.
-inline constexpr std::int64_t kKeptShare = 4;
-/// The memory that traversals over several GPUs take on each of them for every vertex of the graph: bitmaps, predecessors,
-/// trees.
-inline constexpr std::int64_t kSharedVertexBytes = 9;
-
 struct GpuGraphFacts {
   int gpu = 0;
   EdgePlacement placement = EdgePlacement::pinned;
@@ -81,16 +50,6 @@ struct GpuGraphFacts {
 
   std::int64_t used() const { return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes; }
 };
-
-/// The bytes that a graph may take of a GPU: the budget, or where that is 0 what is free less kGpuReserve.
-std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes);
-/// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`; packed if packed
-/// lists of `packed_bytes` (0: there are none) and those arrays do; else pinned.
-EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget,
-                               std::int64_t packed_bytes = 0);
-/// The slots of the largest sample that fits into `left` bytes beside the arrays of the vertices, at most `wanted` (a multiple
-/// of 4); 0 if none fits.
-int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 
 /// One graph, or the lists of a range of its vertices, for the traversals of one GPU. It is kept between them. One traversal
 /// may use it at a time: it holds `turn()`.

@@ -55,10 +55,12 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
   facts_.edges = own.size;
   facts_.budget =
       options.device_memory > 0 ? options.device_memory : graph_budget(0, gpu_info(options.gpu).free_bytes);
-  facts_.placement =
-      options.placement
-          ? *options.placement
-          : choose_placement(count, own.size, facts_.budget - (part ? kSharedVertexBytes * all : 0));
+  facts_.placement = graph_room({.vertices = count,
+                                 .edges = own.size,
+                                 .budget = facts_.budget,
+                                 .placement = options.placement,
+                                 .all_vertices = part ? all : -1})
+                         .placement;
   if (placement() == EdgePlacement::packed) {
     require(!part,
             "placement=\"packed\" is for graphs on one GPU: choose another one for a range of vertices");
@@ -115,8 +117,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
       put(0, lists->bases.data, lists->bases.bytes(), "the bases of packed lists", facts_.offset_bytes));
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
-  // Searches come with arrays for each vertex; what they leave is for lists.
-  p.near_words = lists->prefix(left() - kVertexBytes * vertices() - kPackedRoom);
+  p.near_words = lists->prefix(packed_list_room(vertices(), left()));
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
@@ -259,8 +260,8 @@ void GpuGraph::make_search_sample(int size) {
 void GpuGraph::make_search_cache() {
   if (searches_ < 2) return;
   try {
-    const auto lists = edges() * 4 / kKeptShare - facts_.sample_bytes;
-    if (lists > 0) make_cache(std::min(left(), 8 * vertices() + lists));
+    const auto bytes = search_cache_bytes(vertices(), edges(), facts_.sample_bytes, left());
+    if (bytes > 0) make_cache(bytes);
   } catch (const Error& e) {  // the memory of the budget is in use by somebody else
     if (e.code() != Errc::out_of_memory) throw;
     forget_cache();

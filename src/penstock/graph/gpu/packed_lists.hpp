@@ -35,6 +35,13 @@ struct PackedLists {
 /// the same for any number of threads. Throws Error{invalid_argument} for offsets or columns outside the matrix.
 PackedLists pack_lists(const CsrView<One>& graph);
 
+/// For lists that come from elsewhere. Throws Error{invalid_argument} with what is wrong: sizes, which takes no time; or anything that
+/// would lead a reader beyond the words or the vertices, which decodes all lists.
+void check_sizes(const PackedLists& lists);
+void check_packed(const PackedLists& lists);
+/// Throws Error{invalid_argument} unless the lists are those of the graph: of each `stride`-th vertex. The lists have been checked.
+void check_lists_of(const PackedLists& lists, const CsrView<One>& graph, std::int64_t stride = 1);
+
 /// About as many bytes as packed lists of the graph have: from 4096 groups of 64 vertices, evenly spread.
 std::int64_t estimate_packed(const CsrView<One>& graph);
 

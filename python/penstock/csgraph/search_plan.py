@@ -1,0 +1,284 @@
+"""What a search would do before it does it: where its lists will be, what they take, and what binds its time."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from penstock import _core
+from penstock._matrix.csr import csr_array
+from penstock._plan.machine import Machine, this_machine
+from penstock._plan.model import use
+from penstock._plan.report import human_bytes
+from penstock._plan.schedules import gpu_count
+from penstock.csgraph._gpu import (
+    chosen_gpus,
+    free_bytes,
+    pack_seconds,
+    packed_bytes,
+    settle_home,
+    sizes_of_packed,
+    whole_budget,
+)
+from penstock.csgraph._graph import as_graph
+from penstock.csgraph._lists import cpu_lists, for_cpu, raw_bytes
+from penstock.csgraph._paths_gpu import placement_without_room
+from penstock.csgraph.gpu_options import GpuOptions, settled
+
+FUNCTIONS = ("bfs", "connected_components", "sssp")
+_SECTOR = 32  # bytes: a list that comes over the link is read in whole sectors, at both of its ends
+_LOCK = 50e9  # bytes a second, of pages that are locked
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """A search in words and numbers. `str()` gives sentences, `data()` a dictionary.
+
+    function : of `penstock.csgraph`
+    device : "cpu", or the numbers of the GPUs that search
+    lists : where the neighbour lists are: "device", "packed", "pinned", or another placement of `GpuOptions`; on the
+        CPU "raw" or "packed"
+    reason : why
+    budget : bytes that the graph may take of each GPU; gpu_bytes: what it takes there, by name (offsets, lists, sample,
+        cache, vertices; the last are a search's arrays and its results)
+    link_bytes : so many come over the link where a search reads every list once that is not on a GPU, in whole
+        sectors. Searches mostly read fewer; of a graph with many levels, bottom-up steps may read a list again
+    seconds : predicted, of one search that reads every list once; None where a disk binds, which nobody has measured.
+        first_call_seconds: once before it, for packing, locking pages and moving what stays
+    binding : the resource that takes longest; uses: a dictionary of bytes, bandwidth and seconds for each
+    figures : where the bandwidths come from
+    """
+
+    function: str
+    device: str | tuple[int, ...]
+    lists: str
+    reason: str
+    budget: int = 0
+    gpu_bytes: dict[str, int] = field(default_factory=dict)
+    link_bytes: int = 0
+    seconds: float | None = None
+    first_call_seconds: float = 0.0
+    binding: str = ""
+    uses: list[dict[str, Any]] = field(default_factory=list)
+    figures: str = ""
+
+    def data(self) -> dict[str, Any]:
+        """All of it, as a dictionary of numbers, text, lists and dictionaries."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        gpus = () if isinstance(self.device, str) else self.device
+        where = "GPU " + " and GPU ".join(map(str, gpus)) if gpus else "the CPU"
+        lines = [
+            f"{self.function} on {where}: {_WORDS.get(self.lists, self.lists)} ({self.reason})."
+        ]
+        if gpus:
+            parts = ", ".join(f"{human_bytes(n)} {name}" for name, n in self.gpu_bytes.items() if n)
+            each = "Each GPU takes" if len(gpus) > 1 else "The GPU takes"
+            lines.append(f"{each} {parts}, within a budget of {human_bytes(self.budget)}.")
+            lines.append(
+                f"All lists over the link are {human_bytes(self.link_bytes)}; a search mostly reads fewer."
+                if self.link_bytes
+                else "No list comes over the link."
+            )
+        if self.seconds is None:
+            lines.append("Its time is that of the disk, which is not measured.")
+        else:
+            lines.append(
+                f"Predicted: {self.seconds * 1e3:.3g} ms where every list is read once; {self.binding} binds."
+            )
+        lines += [
+            f"  {u['resource']}: {human_bytes(u['bytes'])} at {u['bandwidth'] / 1e9:.3g} GB/s"
+            f" = {u['seconds'] * 1e3:.3g} ms"
+            for u in self.uses
+        ]
+        if self.first_call_seconds:
+            lines.append(f"Before the first search: {self.first_call_seconds * 1e3:.3g} ms.")
+        if self.figures:
+            lines.append(f"Bandwidths: {self.figures}.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+_WORDS = {
+    "device": "its lists are on the GPU as they are",
+    "pinned": "its lists stay in host memory, and are read over the link",
+    "host_alloc": "its lists are in a pinned copy, and are read over the link",
+    "managed_read_mostly": "its lists are in managed memory, whose pages travel",
+    "managed_accessed_by": "its lists are in managed memory, and are read over the link",
+    "packed": "its lists are packed, and decoded where they are read",
+    "raw": "its lists are read as they are",
+}
+
+
+def explain(
+    A: Any,
+    function: str = "bfs",
+    *,
+    device: Any = None,
+    gpu_options: GpuOptions | None = None,
+    lists: str = "auto",
+) -> SearchPlan:
+    """What `bfs`, `connected_components` or `sssp` of A would do, and why; nothing is searched, moved or packed.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n, n), or what csr_array takes
+    function : "bfs", "connected_components" or "sssp"
+    device, gpu_options, lists :
+        As that function takes them. `sssp` takes no `lists`.
+
+    Returns
+    -------
+    SearchPlan
+        Printed, plain sentences; `data()`: the same as a dictionary. Bytes of packed lists that nobody has made are an
+        estimate. Times are those of the slowest resource, where every list is read once; searches that stop early in
+        lists, or find most vertices by samples, read fewer.
+
+    Raises ValueError for another function, and what that function raises for its arguments.
+
+    The decisions are those of the functions themselves: the same code makes them, for a call and for its explanation.
+
+    >>> import penstock as ps
+    >>> A = ps.generate.rmat(10, seed=1)
+    >>> plan = ps.csgraph.explain(A, "bfs", device="cpu")
+    >>> plan.device, plan.lists, plan.link_bytes
+    ('cpu', 'raw', 0)
+    """
+    if function not in FUNCTIONS:
+        raise ValueError(f"function={function!r} is unknown: choose one of {', '.join(FUNCTIONS)}")
+    graph = as_graph(A, function)
+    gpus = chosen_gpus(graph, device)
+    how = settled(gpu_options, function, bool(gpus))
+    for_cpu(lists, bool(gpus), function)
+    if function == "sssp":
+        if lists != "auto":
+            raise ValueError(f"sssp reads the lists of A as they are: leave lists={lists!r} out")
+        if len(gpus) > 1:
+            raise ValueError(f"sssp runs on one GPU: give one of device={device!r}")
+    if not gpus:
+        return _on_cpu(graph, function, lists)
+    return _on_gpus(graph, function, gpus, how)
+
+
+def _lengths(graph: csr_array, function: str) -> int:
+    """Bytes of the lengths of all edges, at most: whole numbers take fewer."""
+    if function != "sssp" or graph.dtype.kind == "b":
+        return 0
+    return int(graph.dtype.itemsize) * graph.nnz
+
+
+def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
+    told = cpu_lists(graph, "raw" if function == "sssp" else wanted)
+    packed = told.kind == "packed"
+    read = _core.machine()["host_read"]
+    moved = packed_bytes(graph) if packed else raw_bytes(graph)
+    moved += _lengths(graph, function)
+    edge = _core.read_cost(packed)[2] * 1e-9
+    uses = [
+        use("host memory", moved, moved / read),
+        use("CPU", moved, graph.nnz * edge / _core.num_threads()),
+    ]
+    slowest = max(uses, key=lambda u: u["seconds"])
+    disk = not packed and told.on_disk
+    return SearchPlan(
+        function=function,
+        device="cpu",
+        lists=told.kind,
+        reason=f"{human_bytes(moved)}; {told.reason}" if packed else told.reason,
+        seconds=None if disk else slowest["seconds"],
+        first_call_seconds=pack_seconds(graph) if packed else 0.0,
+        binding="the disk" if disk else slowest["resource"],
+        uses=uses,
+        figures="of the CPU, measured in this process",
+    )
+
+
+def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) -> SearchPlan:
+    several, gpu = len(gpus), gpus[0]
+    n, nnz, along = graph.shape[0], graph.nnz, _lengths(graph, function)
+    asked: dict[str, Any] = {"along_bytes": along // several}
+    budget, share = whole_budget(gpus), 1
+    placement, reason = how.home, "asked for" if how.home != "auto" else "by bytes"
+    if several > 1:
+        if placement == "packed":
+            raise ValueError(
+                'placement="packed" is for graphs on one GPU: choose another one for several'
+            )
+        asked["all_vertices"] = n
+    elif function != "sssp":
+        home = settle_home(graph, gpu, how.home, how.access == "auto")
+        placement, reason, budget, share = home.placement, home.reason, home.budget, home.share
+        asked |= {"sample": how.slots, "cache": function == "bfs"}
+    if placement == "packed":
+        asked |= sizes_of_packed(graph)
+
+    def room(where: str) -> dict[str, Any]:
+        parts = -(-n // several), -(-nnz // several)
+        return dict(
+            _core.gpu_graph_room(
+                *parts, budget, 0 if budget else free_bytes([graph], gpu), placement=where, **asked
+            )
+        )
+
+    found = room(placement)
+    if function == "sssp" and found["used_bytes"] > found["budget"]:
+        other = placement_without_room(graph, how, found["placement"])
+        if other is not None:
+            found, reason = room(other), "the lists fit the budget, and not with their lengths"
+    return _told(graph, function, gpus, found, reason, share, this_machine(gpu_count()))
+
+
+def _told(
+    graph: csr_array,
+    function: str,
+    gpus: list[int],
+    room: dict[str, Any],
+    reason: str,
+    share: int,
+    machine: Machine,
+) -> SearchPlan:
+    several, lists = len(gpus), room["placement"]
+    resident = room["list_bytes"] * several
+    far = room["far_bytes"] * several
+    arrays = 2 if function == "sssp" and graph.dtype.kind != "b" else 1
+    link = far + (arrays * 2 * (_SECTOR - 4) * graph.shape[0] if far else 0)
+    if lists != "packed":
+        link = min(link, arrays * _SECTOR * graph.nnz)
+    up, read = machine.together(several, "up"), machine.gpus[gpus[0]].device_read
+    there = room["used_bytes"] - room["cache_bytes"]
+    uses = [use("device memory", there, there / read)]
+    if link:
+        uses.append(use("host link, up", link, link / up))
+    slowest = max(uses, key=lambda u: u["seconds"])
+    if lists == "device" and reason != "asked for":
+        reason = "the lists fit the budget as they are"
+    if room["far_bytes"] and lists == "packed":
+        reason += f"; {human_bytes(far)} of them stay in host memory"
+    if share == 2:
+        reason += "; the reversed edges take as much again, of a budget of their own"
+    setup = (resident + room["offset_bytes"] * several) / up
+    setup += pack_seconds(graph) if lists == "packed" else far / _LOCK
+    if graph._derived.gpu_graph is not None or graph._derived.gpu_parts is not None:
+        setup = 0.0
+    return SearchPlan(
+        function=function,
+        device=tuple(gpus),
+        lists=lists,
+        reason=reason if lists != "packed" else f"{human_bytes(resident)} of them there; {reason}",
+        budget=room["budget"],
+        gpu_bytes={
+            "offsets": room["offset_bytes"],
+            "lists": room["list_bytes"],
+            "sample": room["sample_bytes"],
+            "cache": room["cache_bytes"],
+            "vertices": room["vertex_bytes"],
+        },
+        link_bytes=link,
+        seconds=slowest["seconds"],
+        first_call_seconds=setup,
+        binding=slowest["resource"],
+        uses=uses,
+        figures=machine.source,
+    )

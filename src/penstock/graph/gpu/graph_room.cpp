@@ -1,0 +1,65 @@
+// Decides from sizes alone where the parts of a graph are kept. It needs no GPU.
+#include "penstock/graph/gpu/graph_room.hpp"
+
+#include <algorithm>
+
+#include "penstock/graph/gpu/packed_lists.hpp"
+#include "penstock/schedule/gpu_room.hpp"
+
+namespace penstock {
+
+std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes) {
+  return device_memory > 0 ? device_memory : std::max<std::int64_t>(0, free_bytes - kGpuReserve);
+}
+
+EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget,
+                               std::int64_t packed_bytes) {
+  constexpr std::int64_t kSampleBytes = 16;  // of a sample of 4 slots
+  const auto wanted = 8 * (vertices + 1) + 4 * edges + (kSampleBytes + kVertexBytes) * vertices;
+  if (wanted <= budget) return EdgePlacement::device;
+  const bool packs = packed_bytes > 0 && packed_bytes + kVertexBytes * vertices + kPackedRoom <= budget;
+  return packs ? EdgePlacement::packed : EdgePlacement::pinned;
+}
+
+int choose_sample(std::int64_t vertices, std::int64_t left, int wanted) {
+  for (int size = wanted; size >= 4; size /= 2)
+    if (vertices * (4 * size + kVertexBytes) <= left) return size;
+  return 0;
+}
+
+std::int64_t packed_list_room(std::int64_t vertices, std::int64_t left) {
+  return left - kVertexBytes * vertices - kPackedRoom;
+}
+
+std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::int64_t sample_bytes,
+                                std::int64_t left) {
+  const auto lists = edges * 4 / kKeptShare - sample_bytes;
+  return lists > 0 ? std::max<std::int64_t>(0, std::min(left, 8 * vertices + lists)) : 0;
+}
+
+GraphRoom graph_room(const GraphRoomRequest& r) {
+  const auto n = r.vertices;
+  const bool part = r.all_vertices >= 0;
+  const auto shared = part ? kSharedVertexBytes * r.all_vertices : 0;
+  GraphRoom room{.placement = r.placement.value_or(choose_placement(n, r.edges, r.budget - shared)),
+                 .vertex_bytes = kVertexBytes * n + shared};
+  const auto left = [&] { return r.budget - (room.used() - room.vertex_bytes); };
+  if (room.placement == EdgePlacement::packed) {
+    room.offset_bytes = r.head_bytes;
+    const auto lists = std::max<std::int64_t>(0, r.packed_bytes - r.head_bytes);
+    room.list_bytes = std::clamp<std::int64_t>(packed_list_room(n, left()), 0, lists);
+    room.far_bytes = lists - room.list_bytes;
+  } else {
+    room.offset_bytes = 8 * (n + 1);
+    (room.placement == EdgePlacement::device ? room.list_bytes : room.far_bytes) =
+        4 * r.edges + r.along_bytes;
+  }
+  room.sample = r.sample > 0 ? choose_sample(n, left(), r.sample) : 0;
+  room.sample_bytes = 4 * n * room.sample;
+  const bool lists_far = room.placement != EdgePlacement::device && room.placement != EdgePlacement::packed;
+  if (r.cache && lists_far)
+    room.cache_bytes = search_cache_bytes(n, r.edges, room.sample_bytes, left() - room.vertex_bytes);
+  return room;
+}
+
+}  // namespace penstock

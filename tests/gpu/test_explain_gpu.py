@@ -1,0 +1,76 @@
+"""What `csgraph.explain` says of a search, beside what the search then takes of the GPU."""
+
+import numpy as np
+import pytest
+from penstock.csgraph import GpuOptions
+from penstock.csgraph._gpu import packed_lists
+from penstock.csgraph._graph import has_symmetric_pattern
+
+import penstock as ps
+from penstock import _core
+
+pytestmark = pytest.mark.gpu
+FUNCTIONS = {"bfs": ps.csgraph.bfs, "connected_components": ps.csgraph.connected_components}
+
+
+def graph():
+    a = ps.generate.rmat(18, seed=1)
+    has_symmetric_pattern(a)
+    return a
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("placement", ["auto", "pinned", "device", "packed"])
+@pytest.mark.parametrize("budget", [30_000_000, 38_000_000, 200_000_000])
+def test_as_it_happens(function, placement, budget):
+    a = graph()
+    how = GpuOptions(placement=placement)
+    with ps.options(device_memory=budget):
+        if placement == "device" and budget < 200_000_000:
+            pytest.skip("does not fit")
+        if placement == "packed":
+            packed_lists(a)  # so that the plan knows their size
+        plan = ps.csgraph.explain(a, function, device=0, gpu_options=how)
+        for _ in range(3):
+            with ps.record() as told:
+                FUNCTIONS[function](a, device=0, gpu_options=how)
+    facts = told[-1]["graph"]
+    assert facts["placement"] == plan.lists and facts["budget"] == plan.budget
+    assert facts["offset_bytes"] == plan.gpu_bytes["offsets"]
+    if plan.lists == "packed":
+        assert facts["edge_bytes"] <= plan.gpu_bytes["lists"] + 16
+        assert facts["edge_bytes"] >= 0.9 * plan.gpu_bytes["lists"]
+        assert facts["far_bytes"] <= plan.link_bytes or facts["far_bytes"] == 0
+    else:
+        assert facts["edge_bytes"] == plan.gpu_bytes["lists"]
+    assert facts["sample_bytes"] == plan.gpu_bytes["sample"]
+    if function == "bfs":
+        assert facts["cache_bytes"] <= plan.gpu_bytes["cache"]
+
+
+def test_a_search_reads_no_more_over_the_link_than_told():
+    a = graph()
+    how = GpuOptions(placement="pinned", counted=True)
+    with ps.options(device_memory=38_000_000):
+        plan = ps.csgraph.explain(a, "connected_components", device=0, gpu_options=how)
+        with ps.record() as told:
+            ps.csgraph.connected_components(a, device=0, gpu_options=how)
+    assert 0 < told[-1]["read"]["bytes"] <= plan.link_bytes
+
+
+def test_lists_of_a_store_are_not_packed_again(tmp_path, monkeypatch):
+    a = graph()
+    levels = ps.csgraph.bfs(a, 5, device="cpu")
+    a.save(tmp_path / "g.penstock", lists=True)
+
+    def never(*_):
+        raise AssertionError("packed again")
+
+    monkeypatch.setattr(_core, "pack_lists", never)
+    b = ps.open(tmp_path / "g.penstock")
+    with ps.options(device_memory=38_000_000):
+        assert ps.csgraph.explain(b, "bfs", device=0).lists == "packed"
+        with ps.record() as told:
+            found = ps.csgraph.bfs(b, 5, device=0)
+    assert told[-1]["graph"]["placement"] == "packed"
+    assert np.array_equal(found, levels)

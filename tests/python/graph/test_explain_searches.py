@@ -1,0 +1,175 @@
+"""What searches say of themselves before they run, with GPUs that are not there."""
+
+import json
+
+import numpy as np
+import pytest
+from penstock._plan.machine import Gpu, Machine
+from penstock.csgraph import GpuOptions, _gpu, _lists, search_plan
+from penstock.csgraph._gpu import packed_lists
+
+import penstock as ps
+from penstock import _core
+
+LINK, MEMORY = 50e9, 4e12
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return ps.generate.rmat(18, seed=1)  # 41 MB as it is, 34 packed, with the arrays of vertices
+
+
+@pytest.fixture
+def fresh(graph):
+    a = ps.csr_array._wrap(graph._core)
+    a._derived.symmetric_pattern = True
+    return a
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """Two GPUs of 80 GB."""
+    told = {"free_bytes": 80 << 30, "memory_bytes": 80 << 30}
+    monkeypatch.setattr(_core, "device_count", lambda: 2)
+    monkeypatch.setattr(_core, "gpu_info", lambda gpu: told)
+
+    def machine(count, measure_host=False):
+        gpu = Gpu(up=LINK, device_read=MEMORY, memory=told["free_bytes"])
+        return Machine((gpu,) * count, threads=2, source="measured on a test")
+
+    monkeypatch.setattr(search_plan, "this_machine", machine)
+    return told
+
+
+def test_on_the_cpu(fresh):
+    plan = ps.csgraph.explain(fresh, "bfs", device="cpu")
+    assert (plan.function, plan.device, plan.lists, plan.link_bytes) == ("bfs", "cpu", "raw", 0)
+    assert plan.reason == "the edges are in memory" and plan.seconds > 0
+    moved = {u["resource"]: u["bytes"] for u in plan.uses}
+    assert moved["host memory"] == _lists.raw_bytes(fresh)
+    packed = ps.csgraph.explain(fresh, "connected_components", device="cpu", lists="packed")
+    assert packed.lists == "packed" and packed.first_call_seconds > 0
+    assert "its lists are packed" in str(packed) and "connected_components on the CPU" in str(
+        packed
+    )
+    assert fresh._derived.packed_lists is None  # nothing was done
+    assert json.loads(json.dumps(plan.data()))["lists"] == "raw"
+
+
+def test_a_mapped_graph_beyond_memory(graph, tmp_path, monkeypatch):
+    graph.save(tmp_path / "g.penstock", lists=True)
+    graph.save(tmp_path / "plain.penstock", lists=False)
+    monkeypatch.setattr(_lists, "_available", lambda: 10 << 20)
+    plan = ps.csgraph.explain(ps.open(tmp_path / "g.penstock"), "bfs")
+    assert plan.lists == "packed" and "exceeds memory" in plan.reason and plan.seconds > 0
+    plan = ps.csgraph.explain(ps.open(tmp_path / "plain.penstock"), "bfs")
+    assert plan.lists == "raw" and plan.seconds is None and plan.binding == "the disk"
+    assert "the disk, which is not measured" in str(plan) and "lists=True" in str(plan)
+
+
+def test_all_on_the_gpu(fresh, gpus):
+    plan = ps.csgraph.explain(fresh, "bfs", device=0)
+    n = fresh.shape[0]
+    assert plan.lists == "device" and plan.device == (0,) and plan.link_bytes == 0
+    assert plan.reason == "the lists fit the budget as they are"
+    assert plan.gpu_bytes["lists"] == 4 * fresh.nnz and plan.gpu_bytes["sample"] == 16 * n
+    assert plan.binding == "device memory" and "No list comes over the link." in str(plan)
+    assert plan.seconds == pytest.approx(sum(plan.gpu_bytes.values()) / MEMORY)
+    assert plan.first_call_seconds == pytest.approx((4 * fresh.nnz + 8 * (n + 1)) / LINK)
+
+
+def test_over_the_link_and_then_packed(fresh, gpus):
+    with ps.options(device_memory=38_000_000):
+        plan = ps.csgraph.explain(fresh, "bfs", device=0)
+        assert plan.lists == "pinned" and plan.budget == 38_000_000
+        assert "packed when searches have taken" in plan.reason
+        assert 4 * fresh.nnz <= plan.link_bytes <= 32 * fresh.nnz
+        assert plan.binding == "host link, up"
+        assert plan.seconds == pytest.approx(plan.link_bytes / LINK)
+        fresh._derived.link_seconds = 100.0
+        plan = ps.csgraph.explain(fresh, "bfs", device=0)
+        assert plan.lists == "packed" and plan.link_bytes == 0 and "fit it packed" in plan.reason
+        assert plan.gpu_bytes["offsets"] == _gpu.sizes_of_packed(fresh)["head_bytes"]
+        before = plan.gpu_bytes["lists"]
+        packed_lists(fresh)
+        plan = ps.csgraph.explain(fresh, "connected_components", device=0)
+        assert plan.lists == "packed" and abs(plan.gpu_bytes["lists"] - before) < 0.02 * before
+    with ps.options(device_memory=30_000_000):
+        how = GpuOptions(placement="packed")
+        plan = ps.csgraph.explain(fresh, "bfs", device=0, gpu_options=how)
+        lists = packed_lists(fresh).facts()
+        assert plan.link_bytes > 0 and "stay in host memory" in plan.reason
+        far = lists["bytes"] - lists["head_bytes"] - plan.gpu_bytes["lists"]
+        assert plan.link_bytes == far + 56 * fresh.shape[0]
+        assert sum(plan.gpu_bytes.values()) <= 30_000_000
+
+
+def test_decided_by_the_code_that_places(fresh, gpus, monkeypatch):
+    """The same graph, budget and options: what `explain` says is what the core is asked for."""
+    made = []
+
+    class There:
+        def facts(self):
+            return {"placement": "none", "used_bytes": 0}
+
+    def gpu_graph(a, gpu, placement, budget, sample, packed):
+        made.append((placement, budget))
+        return There()
+
+    monkeypatch.setattr(_core, "gpu_graph", gpu_graph)
+    for budget, seconds in ((60e6, 0.0), (38e6, 0.0), (38e6, 100.0), (30e6, 100.0)):
+        for symmetric in (True, False):
+            a = ps.csr_array._wrap(fresh._core)
+            a._derived.symmetric_pattern = symmetric
+            a._derived.link_seconds = seconds
+            if not symmetric:
+                a.T.formed()
+            made.clear()
+            with ps.options(device_memory=int(budget)):
+                plan = ps.csgraph.explain(a, "bfs", device=0)
+                assert not made
+                own, other = _gpu.gpu_graphs(a, 0, "auto")
+            assert (own is other) == symmetric and len(made) == (1 if symmetric else 2)
+            assert {b for _, b in made} == {plan.budget} == {int(budget) // len(made)}
+            asked = {p for p, _ in made}
+            assert asked == ({"packed"} if plan.lists == "packed" else {"auto"})
+            if asked == {"auto"}:
+                fits = _core.gpu_graph_fits(*a.shape[:1], a.nnz, plan.budget, 0)
+                assert (plan.lists == "device") == fits
+
+
+def test_shortest_paths_have_lengths(graph, gpus):
+    a = ps.csr_array._from_parts(
+        *graph.shape, graph.indptr, graph.indices, np.ones(graph.nnz, np.float32)
+    )
+    plan = ps.csgraph.explain(a, "sssp", device=0)
+    assert plan.lists == "device" and plan.gpu_bytes["lists"] == 8 * a.nnz
+    room = 8 * (a.shape[0] + 1) + 4 * a.nnz + 34 * a.shape[0]
+    with ps.options(device_memory=room):  # for edges, not for their lengths
+        plan = ps.csgraph.explain(a, "sssp", device=0)
+        assert plan.lists == "pinned" and "not with their lengths" in plan.reason
+        assert ps.csgraph.explain(a, "bfs", device=0).lists == "device"
+    assert ps.csgraph.explain(a, "sssp", device="cpu").lists == "raw"
+
+
+def test_several_gpus_divide_the_vertices(fresh, gpus):
+    plan = ps.csgraph.explain(fresh, "bfs", device=[0, 1])
+    assert plan.device == (0, 1) and plan.lists == "device"
+    assert plan.gpu_bytes["lists"] == 4 * -(-fresh.nnz // 2)
+    assert "GPU 0 and GPU 1" in str(plan) and "Each GPU takes" in str(plan)
+
+
+def test_refusals(fresh, gpus):
+    explain = ps.csgraph.explain
+    with pytest.raises(ValueError, match="function='pagerank' is unknown: choose one of bfs"):
+        explain(fresh, "pagerank")
+    with pytest.raises(ValueError, match="bfs does not read cache='1GB'|does not read cache"):
+        explain(fresh, "bfs", device=0, gpu_options=GpuOptions(cache="1GB"))
+    with pytest.raises(ValueError, match="sssp reads the lists of A as they are"):
+        explain(fresh, "sssp", device="cpu", lists="packed")
+    with pytest.raises(ValueError, match="sssp runs on one GPU"):
+        explain(fresh, "sssp", device=[0, 1])
+    with pytest.raises(ValueError, match="for graphs on one GPU"):
+        explain(fresh, "bfs", device=[0, 1], gpu_options=GpuOptions(placement="packed"))
+    with pytest.raises(ValueError, match="lists='packed' is for the CPU"):
+        explain(fresh, "bfs", device=0, lists="packed")
