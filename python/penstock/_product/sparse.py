@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from penstock import _core
 from penstock._arrays.convert import VALUE_TYPES, result_dtype
 from penstock._choices import semiring_named
 from penstock._plan.report import human_bytes
+from penstock._product import sparse_gpu
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -96,24 +98,34 @@ class Factors:
     def entry_bytes(self) -> int:
         return 4 + (0 if self.dtype == np.bool_ else self.dtype.itemsize)
 
-    def all(self, memory: int = -1, accumulator: str = "auto") -> Any:
-        return self.rows(0, self.shape[0], memory, accumulator)
-
-    @property
-    def gpu(self) -> int | None:
-        """The GPU that holds both A and B and can multiply them."""
-        if self.a.place != "device" or self.b.place != "device" or self.mask is not None:
+    @cached_property
+    def ordered_mask(self) -> Any:
+        """The mask's pattern with rows that ascend, or None; the core's matrix."""
+        if self.mask is None:
             return None
-        gpu = _core.ordinal(self.a._core)
-        return gpu if gpu == _core.ordinal(self.b._core) else None
+        pattern = _core.pattern(self.mask._core)
+        return pattern if self.mask.has_canonical_format else _core.sort_rows(pattern, True)
 
-    def rows(self, first: int, last: int, memory: int, accumulator: str) -> Any:
-        """Rows `first` to `last` of C, as the core's matrix; ascending in each row, but for a GPU's."""
+    def all(self, memory: int = -1, accumulator: str = "auto", place: Any = None) -> Any:
+        return self.rows(0, self.shape[0], memory, accumulator, place)
+
+    def _gpu(self, accumulator: str) -> int | None:
+        """The GPU that holds A, B and the mask."""
+        gpu = sparse_gpu.gpu_of(self.a, self.b, self.mask)
+        if gpu is not None and accumulator != "auto":
+            raise ValueError(
+                f"accumulator={accumulator!r} is for the CPU, and A is on a GPU: leave it at auto"
+            )
+        return gpu
+
+    def rows(self, first: int, last: int, memory: int, accumulator: str, place: Any = None) -> Any:
+        """Rows `first` to `last` of C, as the core's matrix; ascending in each row. Made on a GPU that holds the
+        factors, and left there unless `place` is the host."""
+        gpu = self._gpu(accumulator)
+        host = sparse_gpu.to_host(place, gpu)
+        if gpu is not None:
+            return sparse_gpu.multiply(self, gpu, first, last, memory, host)
         whole = (first, last) == (0, self.shape[0])
-        gpu = self.gpu
-        if gpu is not None and whole and accumulator == "auto":
-            factors = (self.a._core, self.b._core, self.semiring, str(self.dtype), gpu)
-            return _core.spgemm_gpu(*factors, memory=memory)
         a = self.a if whole else self.a[first:last]
         mask = self.mask if whole or self.mask is None else self.mask[first:last]
         return _core.spgemm(
@@ -127,19 +139,26 @@ class Factors:
             memory,
         )
 
+    def most_entries(self) -> np.ndarray:
+        """An upper bound of the entries of each row of C."""
+        gpu = self._gpu("auto")
+        if gpu is not None:
+            return np.minimum(sparse_gpu.products_of_rows(self, gpu), self.shape[1])
+        offsets = _core.product_offsets(self.a._core, self.b._core)
+        most = np.minimum(np.diff(offsets), self.shape[1])
+        return most if self.mask is None else np.minimum(most, np.diff(self.mask.indptr))
 
-def blocks(f: Factors, memory: int, accumulator: str) -> Iterator[tuple[int, Any]]:
+
+def blocks(
+    f: Factors, memory: int, accumulator: str, place: Any = None
+) -> Iterator[tuple[int, Any]]:
     """(the first row, the core's matrix) of consecutive blocks of rows that take at most `memory` bytes each."""
-    offsets = _core.product_offsets(f.a._core, f.b._core)
-    most = np.minimum(np.diff(offsets), f.shape[1])
-    if f.mask is not None:
-        most = np.minimum(most, np.diff(f.mask.indptr))
-    ends = np.concatenate([[0], np.cumsum(most * f.entry_bytes + 8)])
+    ends = np.concatenate([[0], np.cumsum(f.most_entries() * f.entry_bytes + 8)])
     first, rows = 0, f.shape[0]
     while first < rows:
         fits = int(np.searchsorted(ends, ends[first] + memory - 8, side="right")) - 1
         last = max(first + 1, min(fits, rows))
-        yield first, f.rows(first, last, memory, accumulator)
+        yield first, f.rows(first, last, memory, accumulator, place)
         first = last
 
 

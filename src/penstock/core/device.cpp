@@ -10,6 +10,7 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/config.hpp"
+#include "penstock/core/device_calls.hpp"
 #include "penstock/core/device_impl.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/gpu_allocator.hpp"
@@ -19,6 +20,11 @@
 namespace penstock {
 
 void no_cuda(std::string_view what) { throw Error(Errc::not_compiled, no_cuda_for(what)); }
+
+DeviceCalls& device_calls() noexcept {
+  thread_local constinit DeviceCalls calls;
+  return calls;
+}
 
 int device_count() {
   if constexpr (have_cuda) return cuda::device_count();
@@ -126,11 +132,11 @@ void wait(Stream stream, Event event) {
 }
 void synchronize(Stream stream) {
   if constexpr (have_cuda)
-    if (stream.where.is_gpu()) cuda::synchronize(stream);
+    if (stream.where.is_gpu()) ++device_calls().waits, cuda::synchronize(stream);
 }
 void synchronize(Event event) {
   if constexpr (have_cuda)
-    if (event.where.is_gpu()) cuda::synchronize(event);
+    if (event.where.is_gpu()) ++device_calls().waits, cuda::synchronize(event);
 }
 bool is_done([[maybe_unused]] Event event) {
   if constexpr (have_cuda)

@@ -30,6 +30,8 @@ struct Trace {
   std::int64_t kept_bytes = 0;    // of the matrix, that were on the devices before
   double seconds = 0;             // the whole call
   double copy_seconds = 0;        // the driver's time in copies: issue only on a GPU, all of it on the CPU
+  std::int64_t launches = -1;     // of kernels on a GPU; below 0 where they are not counted
+  std::int64_t waits = -1;        // times that the calling thread waited for a GPU; below 0 likewise
   std::vector<DeviceTrace> devices = {};  // of a plan's product
 };
 

@@ -8,6 +8,7 @@
 
 #include "penstock/core/check_cuda.hpp"
 #include "penstock/core/device.hpp"
+#include "penstock/core/device_calls.hpp"
 #include "penstock/core/gpu_facts.hpp"
 #include "penstock/kernel/architecture_gpu.cuh"
 
@@ -57,6 +58,7 @@ void launch_layers(void (*kernel)(Params...), std::int64_t blocks, unsigned laye
   config.blockDim = dim3(kThreads);
   config.stream = static_cast<cudaStream_t>(stream.handle);
   cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
+  ++device_calls().launches;
 }
 
 template <class... Params, class... Args>
@@ -79,6 +81,7 @@ void launch_meeting(void (*kernel)(Params...), Stream stream, Args... args) {
   config.stream = static_cast<cudaStream_t>(stream.handle);
   config.attrs = &together, config.numAttrs = 1;
   cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
+  ++device_calls().launches;
 }
 
 /// Launches a kernel that begins with follow(). Where GPU and code can do it (9.0 and later), its blocks start while the last
@@ -95,6 +98,7 @@ void launch_following(void (*kernel)(Params...), std::int64_t blocks, Stream str
   const bool waits = cuda::waits_by_itself(reinterpret_cast<const void*>(kernel), stream.where.gpu);
   config.attrs = &early, config.numAttrs = waits ? 1 : 0;
   cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
+  ++device_calls().launches;
 }
 
 /// How many blocks of kThreads threads the stream's GPU holds at once, if registers allow it: for grids whose blocks take one

@@ -120,7 +120,7 @@ def test_levels_of_a_search(chosen: Any) -> None:
     lib, pool = chosen
     a = ps.generate.rmat(12, 16, seed=1)
     before = pool.used()
-    out = lib.full(a.shape[0], -7, np.int32)
+    out = lib.full((a.shape[0],), -7, np.int32)
     levels = ps.csgraph.bfs(a, 0, out=out, device=0)
     np.testing.assert_array_equal(lib.get(levels), ps.csgraph.bfs(a, 0, device="cpu"))
     a.release()
@@ -214,7 +214,7 @@ def test_memory_that_is_used_again_while_kernels_run(chosen: Any) -> None:
             y = g @ x
             del g
             gc.collect()
-            filled = [lib.full(s.nnz, 99, np.float64) for _ in range(4)]
+            filled = [lib.full((s.nnz,), 99, np.float64) for _ in range(4)]
             np.testing.assert_array_equal(lib.get(y), wanted)
             del filled
 
@@ -244,7 +244,7 @@ def test_what_the_pool_keeps_counts_as_free(chosen: Any) -> None:
     pool.forget()
     big = 2048 * MIB
     before, total = _core.gpu_memory(0)
-    filled = lib.full(big // 8, 0.0, np.float64)
+    filled = lib.full((big // 8,), 0.0, np.float64)
     with_it = _core.gpu_memory(0)[0]
     assert before - with_it >= big - 64 * MIB
     del filled
@@ -265,12 +265,12 @@ def test_a_captured_product(chosen: Any) -> None:
     torch = pytest.importorskip("torch")
     s = matrix()
     a = ps.csr_array(s).to(ps.device(0))
-    x, y = lib.put(numbers(2000)), lib.full(3000, 0, np.float64)
+    x, y = lib.put(numbers(2000)), lib.full((3000,), 0, np.float64)
     a.dot(x, out=y)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         a.dot(x, out=y)
-    filled = [lib.full(1000, 99, np.float64) for _ in range(50)]
+    filled = [lib.full((1000,), 99, np.float64) for _ in range(50)]
     for seed in (5, 6):
         x.copy_(lib.put(numbers(2000, seed=seed)))
         graph.replay()

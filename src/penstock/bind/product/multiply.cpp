@@ -27,6 +27,8 @@ nb::dict as_dict(const Trace& t) {
   d["seconds"] = t.seconds;
   d["copy_seconds"] = t.copy_seconds;
   d["kept_bytes"] = t.kept_bytes;
+  if (t.launches >= 0) d["launches"] = t.launches;
+  if (t.waits >= 0) d["waits"] = t.waits;
   if (t.devices.empty()) return d;
   nb::list devices;
   for (const auto& one : t.devices) {

@@ -7,46 +7,17 @@
 #include "penstock/bind/bind.hpp"
 #include "penstock/bind/product/cusparse.hpp"
 #include "penstock/bind/product/gpu_timing.hpp"
+#include "penstock/bind/product/spgemm_factors.hpp"
 #include "penstock/kernel/cusparse/cusparse_spgemm.hpp"
 
 namespace penstock::bind {
 namespace {
-
-/// A or B as factors of S; a pattern's entries are ones, and over or_and only the pattern counts.
-template <class S>
-bool factor(const Matrix& m, int gpu, CsrView<typename S::value_type>& out) {
-  using T = typename S::value_type;
-  return std::visit(
-      [&]<class V>(const Csr<V>& c) {
-        if (!is_pattern<V> && !std::same_as<V, T> && !BooleanSemiring<S>) return false;
-        readable_by(gpu, c, "spgemm_gpu");
-        out = {.rows = c.rows,
-               .cols = c.cols,
-               .indptr = c.indptr.data,
-               .indices = c.indices.data,
-               .count = c.nnz()};
-        if constexpr (std::same_as<V, T>) out.values = c.values.data;
-        return true;
-      },
-      m.any());
-}
 
 SpgemmGpuMethod method_of(const std::string& name) {
   if (name == "auto") return SpgemmGpuMethod::automatic;
   if (name == "hash") return SpgemmGpuMethod::hash;
   if (name == "bitmap") return SpgemmGpuMethod::bitmap;
   throw Error(Errc::invalid_argument, "method \"" + name + "\" is not one of auto, hash, bitmap");
-}
-
-template <class S>
-bool named(const std::string& semiring, const std::string& dtype) {
-  return semiring == semiring_name<S>() && dtype == dtype_name<ProductValue<S>>();
-}
-
-[[noreturn]] void refuse(const std::string& semiring, const std::string& dtype) {
-  throw Error(Errc::not_compiled,
-              "no product of these matrices over " + semiring + " in " + dtype +
-                  " on a GPU: there is plus_times of float32, float64 and patterns, and or_and");
 }
 
 template <class S>
@@ -206,6 +177,7 @@ void spgemm_gpu(nb::module_& m) {
         "(seconds of each product, C) of cuSPARSE, whose rows may be in any order; all its steps and "
         "workspaces included. "
         "algorithm: default, alg1, alg2, alg3.");
+  spgemm_blocks(m);
 }
 
 }  // namespace penstock::bind

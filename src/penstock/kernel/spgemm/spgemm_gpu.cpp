@@ -176,6 +176,7 @@ Csr<ProductValue<S>> multiply_on_gpu(const CsrView<typename S::value_type>& a,
     if (bins.repeated > 0) gpu::repeat_counts(study.repeats(), rows, indptr.data + first, stream);
   });
   gpu::prefix_sums(indptr.data, a.rows + 1, stream);
+  if (options.count_only) return synchronize(stream), Csr<P>{a.rows, b.cols, indptr, {}, {}};
   // The bins of the first chunk come with the size of C, which is waited for. What was studied of a single chunk is still there.
   const auto again = [&](std::int64_t first, std::int64_t rows) {
     if (rows < a.rows) study.clear(false), study_rows(first, rows);
@@ -202,6 +203,15 @@ template <Semiring S>
 Csr<ProductValue<S>> multiply_on_cpu(const CsrView<typename S::value_type>& a,
                                      const CsrView<typename S::value_type>& b,
                                      const SpgemmGpuOptions& options) {
+  if (options.count_only) {
+    const CsrView<std::uint8_t> pattern{.rows = a.rows,
+                                        .cols = a.cols,
+                                        .first_nnz = a.first_nnz,
+                                        .indptr = a.indptr,
+                                        .indices = a.indices,
+                                        .count = a.count};
+    return {a.rows, b.cols, spgemm<OrAnd, One>(pattern, pattern_of(b)).indptr, {}, {}};
+  }
   if constexpr (!BooleanSemiring<S>)
     if (b.values) return spgemm<S, typename S::value_type>(a, b, {.memory = options.memory});
   return spgemm<S, One>(a, pattern_of(b), {.memory = options.memory});

@@ -22,6 +22,7 @@ struct SpgemmGpuOptions {
   SpgemmGpuMethod method = SpgemmGpuMethod::automatic;
   std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: 17 bytes of scratch memory each
   std::int64_t window = 0;  // columns of a bitmap; 0: as many as shared memory holds (1.1 million on an H200)
+  bool count_only = false;  // C gets its row offsets, and no entries
 };
 
 /// Rows [first, first + entries.rows) of a taller matrix. In each row the columns strictly ascend.

@@ -158,6 +158,7 @@ void launch_groups(void (*kernel)(Params...), std::int64_t rows, std::int64_t by
   config.dynamicSmemBytes = shared;
   config.stream = static_cast<cudaStream_t>(stream.handle);
   cuda::check(cudaLaunchKernelEx(&config, kernel, Params(args)...));
+  ++device_calls().launches;
 }
 
 /// Calls f<threads>() for the one of these numbers that is `wanted`.

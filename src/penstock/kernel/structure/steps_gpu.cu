@@ -70,6 +70,7 @@ void prefix_sums(Offset* numbers, std::int64_t n, Stream stream) {
   cuda::check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, numbers, numbers, n, native));
   const auto scratch = allocate_scratch(static_cast<std::int64_t>(bytes), stream);
   cuda::check(cub::DeviceScan::ExclusiveSum(scratch.get(), bytes, numbers, numbers, n, native));
+  ++device_calls().launches;
 }
 
 }  // namespace penstock::gpu
