@@ -150,6 +150,35 @@ def test_chunks_of_rows(chunk):
     check(c, numpy_product(a, b), what=f"chunks of {chunk}")
 
 
+def repeating(seed=5):
+    """Runs of equal rows, shorter and longer than those that share one count; among them empty ones, rows of more than
+    1024 entries, and one that differs from the row above in its last column alone."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for length, times in ((3, 1), (20, 2), (0, 3), (90, 33), (20, 70), (1500, 5), (40, 40), (1, 9)):
+        rows += [rng.integers(0, 400, length, dtype=np.int32)] * times
+    other = rows[-60].copy()
+    other[-1] = (other[-1] + 1) % 400
+    rows[-59] = other
+    return Sparse([len(r) for r in rows], 400, seed=seed, indices=np.concatenate(rows))
+
+
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("chunk", [1, 7, 32, 64, 100, 1 << 24])
+def test_rows_that_repeat_the_one_above(chunk):
+    a = repeating()
+    b = Sparse(np.random.default_rng(6).integers(0, 60, 400), 5000, seed=7)
+    c = _core.spgemm_gpu(a.on_device(), b.on_device(), chunk_rows=chunk)
+    check(c, numpy_product(a, b), what=f"chunks of {chunk} rows")
+
+
+def test_more_rows_than_a_thread_takes_one_of():
+    rng = np.random.default_rng(8)
+    a = Sparse(rng.integers(0, 4, (1 << 17) + 1001), 300, seed=9)
+    b = Sparse(rng.integers(0, 9, 300), 2000, seed=10)
+    check(_core.spgemm_gpu(a.on_device(), b.on_device()), numpy_product(a, b))
+
+
 @pytest.mark.parametrize("window", [64, 1000, 100_000])
 def test_windows(window):
     a, b = case("wide")

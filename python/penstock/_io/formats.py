@@ -249,7 +249,7 @@ def save(
     or 16 neighbours of highest degree of each vertex (4 bytes a slot), which searches on a GPU ask first and need not
     look for after `open`. None writes those that a graph was opened with or that a GPU has looked for, True looks for 4
     where there are none, a number for as many, False leaves them out; `lists` of the native store, for graphs: packed
-    neighbour lists, 5 to 15 bits an edge, which searches on GPUs and, of graphs larger than memory, on the CPU read
+    neighbour lists, 4 to 17 bits an edge, which searches on GPUs and, of graphs larger than memory, on the CPU read
     where they lie. None writes those that a graph was opened with, True packs them where there are none, False leaves
     them out. Raises ValueError where a format cannot hold the matrix.
     """

@@ -69,18 +69,20 @@ def spgemm(
     where their sum is 0 (SciPy drops these). Sums run in the order of A's rows: the same bits for any number of
     threads.
 
-    A and B on one GPU (`A.to(ps.device(0))`), and the mask, are multiplied there, and C stays, unless `place` or `out`
-    says otherwise: plus_times of float32, float64 and patterns, and or_and, without accumulator. Its entries are
-    counted first. In rows of more than 256 entries (64 products, if columns of B do not ascend) sums run in any order:
-    last bits may differ from one run to the next. With a mask, blocks of rows are computed whole and then filtered.
-    `options.device_memory` bounds what A, B and C, or blocks of C, take together. `ps.record()` tells the blocks,
-    launches of kernels, and how often the host waited.
+    A and B on one GPU (`A.to(ps.device(0))`), and the mask, are multiplied there, and C stays, unless `place` or
+    `out` says otherwise: plus_times of float32, float64 and patterns, and or_and, without accumulator. Its
+    entries are counted first. In rows of more than 256 entries (128 on a GPU with 64 KB of shared memory, in
+    float64; 64 products, if columns of B do not ascend) sums run in any order: last bits may differ from one run
+    to the next. With a mask, blocks of rows are computed whole and then filtered. `options.device_memory` bounds
+    what A, B and C, or blocks of C, take together. `ps.record()` tells the blocks, launches of kernels, and how
+    often the host waited.
 
-    Raises MemoryError before the work where C would not fit, with the estimated size (on a GPU the exact one); see
-    `spgemm_estimate`, `spgemm_blocks`, `out` and `place`. PlacementError where A, B and mask are not all in host memory
-    or on one GPU, ValueError for a `place` that is neither. Peak memory is C and some MB a thread: rows are computed
-    once, without a symbolic pass, and written to their final place (Gustavson, ACM TOMS 4, 1978; accumulators after
-    Nagasaka et al., Parallel Computing 90, 2019).
+    Raises MemoryError before the work where C would not fit, with the estimated size (on a GPU the exact one; with a
+    mask there, once a block does not fit); see `spgemm_estimate`, `spgemm_blocks`, `out` and `place`.
+    PlacementError where A, B and mask are not all in host memory or on one GPU, ValueError for a `place` that is
+    neither. Peak memory is C and some MB a thread: rows are computed once, without a symbolic pass, and written
+    to their final place (Gustavson, ACM TOMS 4, 1978; accumulators after Nagasaka et al., Parallel Computing 90,
+    2019).
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.array([[0.0, 2.0], [3.0, 0.0]]))

@@ -15,7 +15,7 @@ from torch.autograd import forward_ad
 from torch.utils._device import DeviceContext
 
 from penstock._product.torch_compute import multiply, sample
-from penstock._product.torch_types import narrowed
+from penstock._product.torch_types import beside, narrowed
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -128,7 +128,7 @@ class _Sampled(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         x, y = ctx.saved_tensors
         of_x = of_y = None
         if ctx.needs_input_grad[0]:
-            of_x = narrowed(matmul(a, False, _conj(y), grad, ""), x.dtype)
+            of_x = narrowed(matmul(a, False, beside(_conj(y), grad), grad, ""), x.dtype)
         if ctx.needs_input_grad[1]:
-            of_y = narrowed(matmul(a, True, _conj(x), grad, ""), y.dtype)
+            of_y = narrowed(matmul(a, True, beside(_conj(x), grad), grad, ""), y.dtype)
         return of_x, of_y, None

@@ -19,7 +19,14 @@ import numpy as np
 
 from penstock._product.numbers import matrix_of
 from penstock._product.torch_compute import multiply, sample
-from penstock._product.torch_types import check_halves, common_types, is_half, narrowed, numpy_type
+from penstock._product.torch_types import (
+    beside,
+    check_halves,
+    common_types,
+    is_half,
+    narrowed,
+    numpy_type,
+)
 
 __all__ = ["ready"]
 
@@ -154,7 +161,11 @@ def _sddmm_gradient(ctx: Any, grad: Any) -> tuple[Any, ...]:
     kind = numpy_type(grad.dtype).name
     of_x = of_y = None
     if ctx.needs_input_grad[0]:
-        of_x = narrowed(ops.matmul(y.conj(), grad, *ctx.where, kind, False, False, ""), x.dtype)
+        of_x = narrowed(
+            ops.matmul(beside(y.conj(), grad), grad, *ctx.where, kind, False, False, ""), x.dtype
+        )
     if ctx.needs_input_grad[1]:
-        of_y = narrowed(ops.matmul(x.conj(), grad, *ctx.where, kind, True, False, ""), y.dtype)
+        of_y = narrowed(
+            ops.matmul(beside(x.conj(), grad), grad, *ctx.where, kind, True, False, ""), y.dtype
+        )
     return of_x, of_y, *[None] * 4

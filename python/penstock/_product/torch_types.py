@@ -11,6 +11,7 @@ from penstock._arrays.convert import result_dtype
 
 __all__ = [
     "as_numpy",
+    "beside",
     "check_halves",
     "common_types",
     "is_half",
@@ -37,6 +38,15 @@ def check_halves(x: Any, matrix: Any) -> None:
             f"the matrix's values are {held} and X is {mine}, whose sums are in float32: give A.astype('float32'), or "
             "X in a wider type"
         )
+
+
+def beside(x: Any, values: Any) -> Any:
+    """x as it is multiplied with a matrix of these values: 16-bit numbers widened where float32 cannot hold the values,
+    which `check_halves` would refuse."""
+    import torch  # type: ignore[import-not-found, unused-ignore]
+
+    wide = values.dtype in (torch.float64, torch.complex64, torch.complex128)
+    return x.to(values.dtype) if wide and is_half(x) else x
 
 
 def plain(x: Any) -> Any:

@@ -142,6 +142,15 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     return known[1]
 
 
+def knows_gpu_graph(graph: csr_array, gpus: list[int], placement: str, share: int = 1) -> bool:
+    """Whether `gpu_graph`, or `gpu_parts` for several GPUs, would make nothing anew."""
+    if len(gpus) > 1:
+        known = graph._derived.gpu_parts
+        return known is not None and known[0][:3] == (tuple(gpus), placement, _budget(gpus, share))
+    known = graph._derived.gpu_graph
+    return known is not None and known[0] == (gpus[0], placement, _budget(gpus, share))
+
+
 @dataclass(frozen=True)
 class Home:
     """Where a graph's lists go on one GPU, before they are there."""

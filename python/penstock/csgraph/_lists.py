@@ -42,21 +42,25 @@ def _available() -> int:
     return int(_core.topology()["available_bytes"])
 
 
-def cpu_lists(graph: csr_array, wanted: str = "auto") -> CpuLists:
+def cpu_lists(graph: csr_array, wanted: str = "auto", along: int = 0) -> CpuLists:
     """The lists that a search of `graph` on the CPU reads, and why.
 
     "auto" is "packed" for a mapped graph whose store has packed lists, if its offsets and columns exceed the memory
-    that is free: then they would come from the disk again and again. ValueError for any but "auto", "raw", "packed".
+    that is free: then they would come from the disk again and again. `along` are bytes of values along the edges.
+    ValueError for any but "auto", "raw", "packed".
 
     >>> import penstock as ps
     >>> cpu_lists(ps.csr_array(([True], ([0], [1])), shape=(2, 2))).kind
     'raw'
     """
-    if for_cpu(wanted, False, "") != "auto":
-        return CpuLists(wanted, "asked for")
+    asked = for_cpu(wanted, False, "") != "auto"
     if graph.place != "mapped":
-        return CpuLists("raw", "the edges are in memory")
-    room, needed = _available(), raw_bytes(graph) + _VERTEX * graph.shape[0]
+        return (
+            CpuLists(wanted, "asked for") if asked else CpuLists("raw", "the edges are in memory")
+        )
+    room, needed = _available(), raw_bytes(graph) + along + _VERTEX * graph.shape[0]
+    if asked:
+        return CpuLists(wanted, "asked for", on_disk=wanted == "raw" and needed > room)
     sizes = f"{human_bytes(needed)} for its edges and a search, and {human_bytes(room)} of memory are free"
     if needed <= room:
         return CpuLists("raw", f"the mapped graph fits: {sizes}")

@@ -48,7 +48,7 @@ class GpuOptions:
     placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
         device memory where they fit, else in place, their pages locked. "packed", for `bfs` and
-        `connected_components` on one GPU: lists of 5 to 15 bits an edge, which the CPU packs once, in device memory
+        `connected_components` on one GPU: lists of 4 to 17 bits an edge, which the CPU packs once, in device memory
         as far as the budget goes, and the rest of them in pinned memory (docs/larger_graphs.md).
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
@@ -57,7 +57,8 @@ class GpuOptions:
         `sssp` and `dijkstra`: how much of its memory a GPU gives to copies of the shortest lists, which waste most of
         the link. What the budget leaves where it is None; 0 for none. The first search of a graph decides.
     counted : bool
-        `ps.record` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels.
+        `ps.record` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels. Triangles
+        are then counted over whole lists, as they are where an `access` is named.
 
     Raises ValueError for a value that is none of these, and TypeError for a `counted` that is no bool. A function
     raises ValueError for options where it runs on the CPU, and for a field that it does not read.

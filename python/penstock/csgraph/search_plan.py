@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock import _core
+from penstock._choices import EDGE_PLACEMENTS
 from penstock._matrix.csr import csr_array
 from penstock._plan.machine import Machine, this_machine
 from penstock._plan.model import use
@@ -14,6 +15,7 @@ from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import (
     chosen_gpus,
     free_bytes,
+    knows_gpu_graph,
     pack_seconds,
     packed_bytes,
     settle_home,
@@ -70,7 +72,7 @@ class SearchPlan:
         gpus = () if isinstance(self.device, str) else self.device
         where = "GPU " + " and GPU ".join(map(str, gpus)) if gpus else "the CPU"
         lines = [
-            f"{self.function} on {where}: {_WORDS.get(self.lists, self.lists)} ({self.reason})."
+            f"{self.function} on {where}: {_said(self.lists, self.device == 'cpu')} ({self.reason})."
         ]
         if gpus:
             parts = ", ".join(f"{human_bytes(n)} {name}" for name, n in self.gpu_bytes.items() if n)
@@ -101,15 +103,14 @@ class SearchPlan:
     __repr__ = __str__
 
 
-_WORDS = {
-    "device": "its lists are on the GPU as they are",
-    "pinned": "its lists stay in host memory, and are read over the link",
-    "host_alloc": "its lists are in a pinned copy, and are read over the link",
-    "managed_read_mostly": "its lists are in managed memory, whose pages travel",
-    "managed_accessed_by": "its lists are in managed memory, and are read over the link",
-    "packed": "its lists are packed, and decoded where they are read",
-    "raw": "its lists are read as they are",
-}
+def _said(lists: str, on_cpu: bool) -> str:
+    if on_cpu:
+        return (
+            "its lists are read as they are"
+            if lists == "raw"
+            else "its lists are packed, and decoded where they are read"
+        )
+    return f"its lists are {lists}, {EDGE_PLACEMENTS[lists]}"
 
 
 def explain(
@@ -170,7 +171,7 @@ def _lengths(graph: csr_array, function: str) -> int:
 
 
 def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
-    told = cpu_lists(graph, "raw" if function == "sssp" else wanted)
+    told = cpu_lists(graph, "raw" if function == "sssp" else wanted, _lengths(graph, function))
     packed = told.kind == "packed"
     read = _core.machine()["host_read"]
     moved = packed_bytes(graph) if packed else raw_bytes(graph)
@@ -181,12 +182,14 @@ def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
         use("CPU", moved, graph.nnz * edge / _core.num_threads()),
     ]
     slowest = max(uses, key=lambda u: u["seconds"])
-    disk = not packed and told.on_disk
+    disk, reason = told.on_disk, told.reason
+    if function == "sssp":
+        reason = "shortest paths read the lists of A as they are"
     return SearchPlan(
         function=function,
         device="cpu",
         lists=told.kind,
-        reason=f"{human_bytes(moved)}; {told.reason}" if packed else told.reason,
+        reason=f"{human_bytes(moved)}; {reason}" if packed else reason,
         seconds=None if disk else slowest["seconds"],
         first_call_seconds=pack_seconds(graph) if packed else 0.0,
         binding="the disk" if disk else slowest["resource"],
@@ -227,7 +230,9 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
         other = placement_without_room(graph, how, found["placement"])
         if other is not None:
             found, reason = room(other), "the lists fit the budget, and not with their lengths"
-    return _told(graph, function, gpus, found, reason, share, this_machine(gpu_count()))
+            placement = other
+    machine = this_machine(gpu_count())
+    return _told(graph, function, gpus, found, reason, placement, share, machine)
 
 
 def _told(
@@ -236,6 +241,7 @@ def _told(
     gpus: list[int],
     room: dict[str, Any],
     reason: str,
+    placement: str,
     share: int,
     machine: Machine,
 ) -> SearchPlan:
@@ -260,7 +266,7 @@ def _told(
         reason += "; the reversed edges take as much again, of a budget of their own"
     setup = (resident + room["offset_bytes"] * several) / up
     setup += pack_seconds(graph) if lists == "packed" else far / _LOCK
-    if graph._derived.gpu_graph is not None or graph._derived.gpu_parts is not None:
+    if knows_gpu_graph(graph, gpus, placement, share):
         setup = 0.0
     return SearchPlan(
         function=function,

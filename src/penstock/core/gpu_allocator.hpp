@@ -31,7 +31,7 @@ const GpuAllocator* gpu_allocator() noexcept;
 bool had_gpu_allocator() noexcept;
 
 /// From now on blocks come from this allocator, which must live until the process ends; null: from CUDA itself. What is
-/// kept for later of the memory of GPUs goes back to CUDA first.
+/// kept for later of the memory of GPUs goes back to CUDA; what another thread frees just then, once an allocation fails.
 void set_gpu_allocator(const GpuAllocator*);
 
 /// When a block without a stream may go back to its library.

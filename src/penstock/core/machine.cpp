@@ -53,14 +53,34 @@ std::int64_t number_in(const char* path) {
   return in >> n ? n : 0;
 }
 
-/// The least limit that a control group sets to the memory of this process; 0 where none does.
-std::int64_t memory_limit() {
-  std::int64_t least = 0;
-  const auto look = [&](const std::string& path) {
-    const auto n = number_in(path.c_str());
-    if (n > 0 && (least == 0 || n < least)) least = n;
+/// The least memory that control groups leave to this process, in all and now; 0 where none sets a limit.
+struct GroupMemory {
+  std::int64_t limit = 0, free = 0;
+};
+
+/// Pages of files that have not been read for a while count as used, and are given up on demand.
+std::int64_t inactive_file(const std::string& stat, const std::string& name) {
+  std::ifstream in(stat);
+  std::string key;
+  for (std::int64_t n = 0; in >> key >> n;)
+    if (key == name) return n;
+  return 0;
+}
+
+GroupMemory memory_of_groups() {
+  GroupMemory least;
+  const auto lower = [](std::int64_t& of, std::int64_t n) { of = of == 0 ? n : std::min(of, n); };
+  const auto look = [&](const std::string& folder, bool old) {
+    const auto limit = number_in((folder + (old ? "/memory.limit_in_bytes" : "/memory.max")).c_str());
+    if (limit <= 0) return;
+    const auto used = number_in((folder + (old ? "/memory.usage_in_bytes" : "/memory.current")).c_str()) -
+                      inactive_file(folder + "/memory.stat", old ? "total_inactive_file" : "inactive_file");
+    lower(least.limit, limit);
+    lower(least.free, std::max<std::int64_t>(limit - std::max<std::int64_t>(used, 0), 1));
   };
-  look("/sys/fs/cgroup/memory.max");
+  // Within a container the paths below are those of the host, and its own group is the root of what is mounted.
+  look("/sys/fs/cgroup", false);
+  look("/sys/fs/cgroup/memory", true);
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line;
        std::getline(groups, line);) {  // number:controllers:path, no controllers in version 2
@@ -70,8 +90,7 @@ std::int64_t memory_limit() {
     const bool old = ("," + controllers + ",").find(",memory,") != std::string::npos;
     if (!controllers.empty() && !old) continue;
     for (auto path = line.substr(second + 1); path.size() > 1; path.resize(path.rfind('/'))) {
-      if (old) look("/sys/fs/cgroup/memory" + path + "/memory.limit_in_bytes");
-      else look("/sys/fs/cgroup" + path + "/memory.max");
+      look((old ? std::string("/sys/fs/cgroup/memory") : std::string("/sys/fs/cgroup")) + path, old);
     }
   }
   return least;
@@ -135,9 +154,11 @@ Machine probe_topology() {
   if (sched_getaffinity(0, sizeof set, &set) == 0) m.cpus = CPU_COUNT(&set);
   m.gpus = device_count();
   m.memory_bytes = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE);
-  if (const auto limit = memory_limit(); limit > 0) m.memory_bytes = std::min(m.memory_bytes, limit);
+  const auto groups = memory_of_groups();
+  if (groups.limit > 0) m.memory_bytes = std::min(m.memory_bytes, groups.limit);
   std::istringstream(field("/proc/meminfo", "MemAvailable")) >> m.available_bytes;
   m.available_bytes = std::min(m.available_bytes * 1024, m.memory_bytes);
+  if (groups.free > 0) m.available_bytes = std::min(m.available_bytes, groups.free);
   m.cache_bytes = last_level_cache(std::max(sched_getcpu(), 0)).bytes;
   if (m.cache_bytes <= 0)
     m.cache_bytes = std::max<std::int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));

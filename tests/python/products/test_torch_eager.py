@@ -85,6 +85,25 @@ def test_sampled_products_as_by_the_operator():
     )
 
 
+@pytest.mark.parametrize("half_first", [True, False])
+@pytest.mark.parametrize("by_operator", [True, False])
+def test_gradients_beside_halves_are_as_precise_as_their_type(half_first, by_operator):
+    """A factor of 16 bits does not make the gradient of the other one, of 64 bits, as coarse."""
+    a, rng = matrix(), np.random.default_rng(3)
+    where = a._number, *a.shape, a.nnz
+    of = torch.ops.penstock.sddmm if by_operator else lambda x, y, *_: ps.torch.sddmm(a, x, y)
+    weights = torch.from_numpy(rng.random(a.nnz))
+    x, y = torch.from_numpy(rng.random((9, 4))), torch.from_numpy(rng.random((6, 4)))
+    half, wide = (x, y) if half_first else (y, x)
+    half, wide = half.to(torch.bfloat16), wide.requires_grad_()
+    pair = (half, wide) if half_first else (wide, half)
+    (found,) = torch.autograd.grad((of(*pair, *where) * weights).sum(), [wide])
+    exact = (half.double(), wide) if half_first else (wide, half.double())
+    (expected,) = torch.autograd.grad((of(*exact, *where) * weights).sum(), [wide])
+    assert found.dtype == torch.float64
+    torch.testing.assert_close(found, expected, rtol=1e-13, atol=0)
+
+
 def test_a_gradient_of_one_of_two():
     """What has none is not asked for, and a real tensor has a real one beside complex values."""
     a = matrix()

@@ -51,7 +51,9 @@ void test_all_memories(test::Rows shape) {
       Trace trace;
       const SpgemmBlocksOptions options{.to_host = to_host, .block_memory = memory};
       expect_same(spgemm_in_blocks<S>(a.view(), b.view(), kHere, options, &trace), expected);
-      if (memory == 20'000 && expected.bytes() > 40'000) EXPECT_GT(trace.tiles, 3);
+      if (memory == 20'000 && expected.bytes() > 40'000) {
+        EXPECT_GT(trace.tiles, 3);
+      }
       EXPECT_EQ(trace.kernel, "spgemm");
       auto on_mask = options;
       on_mask.mask = &m;
@@ -118,7 +120,9 @@ TEST(SpgemmRowsTest, BlocksCoverAllRowsOnceWithinTheBudget) {
         EXPECT_EQ(block.first_row, row);
         EXPECT_EQ(block.nnz, indptr[at(row + block.rows)] - indptr[at(row)]);
         EXPECT_FALSE(block.piece);
-        if (block.rows > 1) EXPECT_LE(block.nnz * 12 + block.rows * 24, budget);
+        if (block.rows > 1) {
+          EXPECT_LE(block.nnz * 12 + block.rows * 24, budget);
+        }
         row += block.rows;
       }
       EXPECT_EQ(row, 500);

@@ -25,8 +25,9 @@ TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& o
   g.require_lists("triangles");
   const GraphTurn turn(g, nullptr);
   const auto n = g.vertices();
-  const bool incoming =
-      options.incoming && options.incoming->lists.size > 0 && !options.of_vertex && !options.count;
+  // An access that is asked for is one to whole lists.
+  const bool incoming = options.incoming && options.incoming->lists.size > 0 && !options.of_vertex &&
+                        !options.count && !options.access;
   TrianglesGpuResult r;
   const Taken<gpu::TriangleCounts> counts(g, 1, "counters");
   const auto most = incoming ? gpu::most_incoming_chunks(n, g.edges()) : gpu::most_chunks(n, g.edges());

@@ -68,7 +68,7 @@ class Orienter {
     };
     if (worth(facts.lookups) || worth(2 * facts.pairs)) renumber(facts);
     else keep_numbers(facts);
-    add_incoming(uploaded, facts.most);
+    add_incoming_if_there_is_room(facts.most);
     synchronize(stream_);
     result_.seconds = since(begin);
     return std::move(result_);
@@ -201,11 +201,22 @@ class Orienter {
   }
 
   /// The edges into each vertex, where there is room for them and they are less work.
-  void add_incoming(std::int64_t uploaded, std::uint64_t longest) {
+  void add_incoming_if_there_is_room(std::uint64_t longest) {
+    // What the lists were made of goes first. Memory is allocated in another way below, so it must be free by then.
+    offsets_ = {}, ends_ = {}, below_ = {};
+    synchronize(stream_);
+    try {
+      add_incoming(longest);
+    } catch (const Error& e) {  // somebody else took the memory, and the lists serve without
+      if (e.code() != Errc::out_of_memory) throw;
+    }
+  }
+
+  void add_incoming(std::uint64_t longest) {
     const auto& lists = result_.lists;
     const auto n = a_.rows, edges = lists.nnz();
     const auto bytes =
-        uploaded + lists.bytes() + result_.number.bytes() + incoming_bytes(n, edges, gpu::pair_sort_bytes);
+        lists.bytes() + result_.number.bytes() + incoming_bytes(n, edges, gpu::pair_sort_bytes);
     if (edges == 0 || edges >= gpu::kMostIncomingEdges || longest > std::uint64_t(gpu::kMostIncomingLength) ||
         bytes > options_.memory)
       return;

@@ -15,7 +15,8 @@
 namespace penstock {
 namespace {
 
-[[noreturn]] void refuse(const OnGpu& where, std::int64_t needed, std::int64_t free, bool limited) {
+[[noreturn, maybe_unused]] void refuse(const OnGpu& where, std::int64_t needed, std::int64_t free,
+                                       bool limited) {
   std::ostringstream text;
   text.precision(3);
   text << "this lift needs " << static_cast<double>(needed) / 1e9 << " GB and "

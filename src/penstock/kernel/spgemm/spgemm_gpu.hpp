@@ -14,13 +14,16 @@ namespace penstock {
 /// not hold a table with twice as many slots; longer rows go to the bitmap even with `hash`.
 enum class SpgemmGpuMethod { automatic, hash, bitmap };
 
+/// Bytes of scratch memory for each row that is studied.
+inline constexpr std::int64_t kStudiedRowBytes = 17;
+
 struct SpgemmGpuOptions {
   /// Bytes that C may take on the GPU; below 0: what is free there. The entries of C are counted before C is allocated; a C
   /// that does not fit is refused with Error{out_of_memory}, which has the numbers and the remedy.
   std::int64_t memory = -1;
   bool pooled = false;  // C comes from the stream's pool: quicker, but the stream must outlive C
   SpgemmGpuMethod method = SpgemmGpuMethod::automatic;
-  std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: 17 bytes of scratch memory each
+  std::int64_t chunk_rows = 1 << 24;  // rows studied at a time: kStudiedRowBytes each
   std::int64_t window = 0;  // columns of a bitmap; 0: as many as shared memory holds (1.1 million on an H200)
   bool count_only = false;  // C gets its row offsets, and no entries
 };
@@ -35,7 +38,8 @@ struct CsrRows {
 /// C = A B on `stream.where`, complete when it returns. If the values of A or B are null, every entry is one; over or_and only
 /// the patterns count. `count` of the views must be stated. Rows need not be sorted and may hold duplicates, which add up;
 /// columns of C ascend. C has an entry wherever there is a product, also if products cancel. On a GPU rows of at most 64
-/// products have the same bits in every run, and if the rows of B ascend those of at most 256 entries; in longer rows sums are
+/// products have the same bits in every run, and if the rows of B ascend those of at most 256 entries (128 where a block has 64 KB of shared
+/// memory and values take 8 bytes); in longer rows sums are
 /// taken in any order, so that last bits may differ. On the CPU it is `spgemm` (kernel/spgemm/spgemm.hpp). Throws Error{not_compiled} for a GPU in a build without CUDA.
 template <Semiring S>
 Csr<ProductValue<S>> spgemm_on(const CsrView<typename S::value_type>& a,

@@ -20,7 +20,6 @@ namespace penstock {
 namespace {
 
 using spgemm_assembly::kOffset, spgemm_assembly::kSlots;
-constexpr std::int64_t kStudied = 16;  // scratch bytes a row of a block (SpgemmGpuOptions::chunk_rows)
 // Smaller blocks spend more time on launches and waits than on entries. A C that fits one block is cut nevertheless, so that
 // some of it travels while the rest is computed.
 constexpr std::int64_t kLeastBlock = 64 << 20;
@@ -39,7 +38,7 @@ struct Sizes {
   explicit Sizes(bool masked) {
     // A mask counts the entries that it keeps (filter_gpu.hpp), and its result lies beside them.
     in_block = entry + (masked ? entry + kOffset : 0);
-    row = kOffset + kStudied + (masked ? kOffset : 0);
+    row = kOffset + kStudiedRowBytes + (masked ? kOffset : 0);
   }
   static constexpr std::int64_t entry = static_cast<std::int64_t>(sizeof(Index)) + value_bytes<P>;
   std::int64_t in_block = 0, row = 0;
