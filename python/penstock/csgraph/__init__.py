@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from penstock.csgraph.reconstruct import construct_dist_matrix, reconstruct_path
     from penstock.csgraph.search_plan import SearchPlan, explain
     from penstock.csgraph.shortest_paths import dijkstra, sssp, verify_sssp
+    from penstock.csgraph.similar import most_similar, similarity
     from penstock.csgraph.spanning import minimum_spanning_tree, verify_minimum_spanning_tree
     from penstock.csgraph.triangle import (
         clustering,
@@ -94,11 +95,13 @@ _lazy: dict[str, str] = {
     "min_weight_full_bipartite_matching": "matching",
     "minimum_spanning_tree": "spanning",
     "modularity": "communities",
+    "most_similar": "similar",
     "pagerank": "page_rank",
     "personalized_pagerank": "personalized",
     "reconstruct_path": "reconstruct",
     "reverse_cuthill_mckee": "_reverse_cuthill_mckee",
     "shortest_path": "paths_all",
+    "similarity": "similar",
     "source_sums": "betweenness",
     "sssp": "shortest_paths",
     "strongly_connected_components": "components",
@@ -152,11 +155,13 @@ __all__ = [
     "min_weight_full_bipartite_matching",
     "minimum_spanning_tree",
     "modularity",
+    "most_similar",
     "pagerank",
     "personalized_pagerank",
     "reconstruct_path",
     "reverse_cuthill_mckee",
     "shortest_path",
+    "similarity",
     "source_sums",
     "sssp",
     "strongly_connected_components",
