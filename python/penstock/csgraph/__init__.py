@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         triangles,
         verify_triangles,
     )
+    from penstock.csgraph.trusses import k_truss, truss_numbers
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
@@ -86,6 +87,7 @@ _lazy: dict[str, str] = {
     "explain": "search_plan",
     "floyd_warshall": "paths_all",
     "johnson": "paths_negative",
+    "k_truss": "trusses",
     "label_propagation": "communities",
     "laplacian": "laplace",
     "leiden": "communities",
@@ -109,6 +111,7 @@ _lazy: dict[str, str] = {
     "transitivity": "triangle",
     "triangle_count": "triangle",
     "triangles": "triangle",
+    "truss_numbers": "trusses",
     "verify_betweenness": "betweenness",
     "verify_bfs": "breadth_first",
     "verify_components": "components",
@@ -146,6 +149,7 @@ __all__ = [
     "explain",
     "floyd_warshall",
     "johnson",
+    "k_truss",
     "label_propagation",
     "laplacian",
     "leiden",
@@ -169,6 +173,7 @@ __all__ = [
     "transitivity",
     "triangle_count",
     "triangles",
+    "truss_numbers",
     "verify_betweenness",
     "verify_bfs",
     "verify_components",
