@@ -32,7 +32,7 @@ def truss_numbers(A: Any) -> Any:
 
     Raises ValueError for a matrix that is not square.
 
-    By peeling (Cohen 2008) on all threads (Kabir, Madduri 2017). About 50 bytes an edge, and 8 a vertex and thread are
+    By peeling (Cohen 2008) on all threads (Kabir, Madduri 2017). About 60 bytes an edge, and 8 a vertex and thread are
     needed meanwhile.
 
     >>> import penstock as ps

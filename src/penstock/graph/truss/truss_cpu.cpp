@@ -1,11 +1,12 @@
 // Truss numbers by peeling (Cohen 2008): for k = 0, 1, ..., edges that are in at most k triangles of those left are removed, and
 // get truss number k + 2; the other two edges of each of their triangles are in one triangle less. The edges of one step are a frontier,
 // which threads share (Kabir, Madduri 2017). Where two edges of a triangle are removed at once, the one of smaller number tells
-// the third. Edges in fewer triangles than a limit are on a list, which is looked through for each k below the limit.
+// the third. Lists of neighbours are shortened as edges go. Edges in fewer triangles than a limit are on a list, which is looked through for each k below the limit.
 #include <algorithm>
 #include <atomic>
 #include <limits>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "penstock/core/parallel.hpp"
@@ -14,14 +15,26 @@
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kEdgesAtOnce = 64;         // of a frontier
+constexpr std::int64_t kEdgesAtOnce = 64;  // of a frontier
+constexpr std::int64_t kRowsAtATime = 1 << 12;
+constexpr std::int64_t kGoneShare = 8;            // lists are shortened when one in so many edges is gone
 constexpr std::int64_t kListedAtOnce = 64 << 10;  // of a list
 constexpr std::int64_t kShorter = 32;  // the shorter list is searched for in one so many times longer
 
 class TrussPeeling {
  public:
+  /// The order of the edges of `edges.of_entry` is lost.
   TrussPeeling(const CsrView<One>& a, const graph::NumberedEdges& edges, Array<Index> left)
-      : a_(a), edges_(edges), left_(left.data), state_(at(edges.size()), State::there) {}
+      : a_(a),
+        edges_(edges),
+        left_(left.data),
+        state_(at(edges.size()), State::there),
+        end_(allocate<Index>(2 * edges.size())),
+        last_(allocate<Offset>(a.rows)),
+        kept_(edges.size()) {
+    std::copy_n(a.indices, end_.size, end_.data);
+    for (std::int64_t v = 0; v < a.rows; ++v) last_.data[v] = first(static_cast<Index>(v + 1));
+  }
 
   /// left_ becomes the truss numbers less 2.
   void run() {
@@ -32,7 +45,10 @@ class TrussPeeling {
       near_ = select(waiting_, [&](Offset e) { return left_[e] < limit_; });
       for (; k < limit_; ++k) {
         auto now = select(near_, [&](Offset e) { return there(e) && left_[e] <= k; });
-        while (!now.empty()) now = peel(now, k);
+        while (!now.empty()) {
+          now = peel(now, k);
+          shorten();
+        }
         near_ = select(near_, [&](Offset e) { return there(e); });
         if (near_.empty()) break;
       }
@@ -87,6 +103,7 @@ class TrussPeeling {
       });
     }
     for (const auto e : now) state_[at(e)] = State::gone;
+    gone_ += std::ssize(now);
     return next;
   }
 
@@ -113,12 +130,13 @@ class TrussPeeling {
   /// f(the edge of u and w, the edge of v and w) for all neighbours w that the ends u, v of an edge share.
   template <class F>
   void each_triangle(Offset edge, F&& f) const {
-    const Index* ends = a_.indices - a_.first_nnz;
-    const Offset* number = edges_.of_entry.data - a_.first_nnz;
+    const Index* ends = end_.data;
+    const Offset* lasts = last_.data;
+    const Offset* number = edges_.of_entry.data;
     auto u = edges_.from.data[edge], v = edges_.to.data[edge];
-    if (a_.indptr[u + 1] - a_.indptr[u] > a_.indptr[v + 1] - a_.indptr[v]) std::swap(u, v);
-    auto i = a_.indptr[u], j = a_.indptr[v];
-    const auto last = a_.indptr[u + 1], other_last = a_.indptr[v + 1];
+    if (lasts[u] - first(u) > lasts[v] - first(v)) std::swap(u, v);
+    auto i = first(u), j = first(v);
+    const auto last = lasts[u], other_last = lasts[v];
     if ((last - i) * kShorter < other_last - j) {
       for (; i < last && j < other_last; ++i) {
         j = std::lower_bound(ends + j, ends + other_last, ends[i]) - ends;
@@ -133,10 +151,32 @@ class TrussPeeling {
     }
   }
 
+  Offset first(Index v) const { return a_.indptr[v] - a_.first_nnz; }
+
+  /// Takes the edges that are gone out of the lists, once there are enough of them.
+  void shorten() {
+    if (gone_ * kGoneShare < kept_) return;
+    parallel_ranges(a_.rows, kRowsAtATime, [&](std::int64_t from, std::int64_t to) {
+      for (auto v = from; v < to; ++v) {
+        auto place = first(static_cast<Index>(v));
+        for (auto i = place; i < last_.data[v]; ++i) {
+          if (!there(edges_.of_entry.data[i])) continue;
+          end_.data[place] = end_.data[i];
+          edges_.of_entry.data[place++] = edges_.of_entry.data[i];
+        }
+        last_.data[v] = place;
+      }
+    });
+    kept_ -= std::exchange(gone_, 0);
+  }
+
   const CsrView<One>& a_;
   const graph::NumberedEdges& edges_;
   Index* left_;  // triangles of each edge with those left; of an edge that is gone its truss number less 2
   std::vector<State> state_;
+  Array<Index> end_;              // neighbours, in the places of a_.indices, ascending
+  Array<Offset> last_;            // where each vertex's end
+  std::int64_t kept_, gone_ = 0;  // edges in these lists, and those of them that are gone
   Index limit_ = 0;
   Edges waiting_;  // edges that were there when the limit was set
   Edges near_;     // those in fewer triangles than the limit
@@ -145,9 +185,11 @@ class TrussPeeling {
 }  // namespace
 
 Array<Index> truss_numbers(const CsrView<One>& a) {
-  const auto edges = graph::number_edges(a);
+  auto edges = graph::number_edges(a);
   const auto left = graph::triangles_of_edges(a, edges);
   TrussPeeling(a, edges, left).run();
+  edges = {};
+  edges = graph::number_edges(a);
   const auto out = allocate<Index>(edges.of_entry.size);
   parallel_ranges(out.size, 1 << 15, [&](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) out.data[i] = left.data[edges.of_entry.data[i]] + 2;
