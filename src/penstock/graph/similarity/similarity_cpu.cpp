@@ -14,7 +14,8 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kPairsAtOnce = 64;
-constexpr std::size_t kMuchLonger = 32;  // rows are merged up to this ratio of their lengths
+// Rows are merged up to this ratio of their lengths. R-MAT 18, 300,000 of its edges: 1.37 s with 4, 1.46 with 8, 1.75 with 32.
+constexpr std::size_t kMuchLonger = 4;
 
 std::span<const Index> row_of(const CsrView<One>& a, std::int64_t v) {
   return {a.indices + (a.indptr[v] - a.first_nnz), at(a.indptr[v + 1] - a.indptr[v])};
