@@ -44,6 +44,7 @@ HALOS = {h.name: h.text for h in _core.halos()}
 GPU_HALOS = {h.name: h.text for h in _core.gpu_halos()}
 ACCESS_POLICIES = {a.name: a.text for a in _core.access_policies()}
 EDGE_PLACEMENTS = {p.name: p.text for p in _core.edge_placements()}
+MEASURES = {m.name: m.text for m in _core.measures()}  # of vertices that are alike
 ALGORITHMS = {a.name: a.text for a in _core.algorithms()}  # of A @ x in core on the CPU
 
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from penstock.csgraph.reconstruct import construct_dist_matrix, reconstruct_path
     from penstock.csgraph.search_plan import SearchPlan, explain
     from penstock.csgraph.shortest_paths import dijkstra, sssp, verify_sssp
+    from penstock.csgraph.similar import most_similar, similarity
     from penstock.csgraph.spanning import minimum_spanning_tree, verify_minimum_spanning_tree
     from penstock.csgraph.triangle import (
         clustering,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         triangles,
         verify_triangles,
     )
+    from penstock.csgraph.trusses import k_truss, truss_numbers
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy: dict[str, str] = {
@@ -85,6 +87,7 @@ _lazy: dict[str, str] = {
     "explain": "search_plan",
     "floyd_warshall": "paths_all",
     "johnson": "paths_negative",
+    "k_truss": "trusses",
     "label_propagation": "communities",
     "laplacian": "laplace",
     "leiden": "communities",
@@ -94,11 +97,13 @@ _lazy: dict[str, str] = {
     "min_weight_full_bipartite_matching": "matching",
     "minimum_spanning_tree": "spanning",
     "modularity": "communities",
+    "most_similar": "similar",
     "pagerank": "page_rank",
     "personalized_pagerank": "personalized",
     "reconstruct_path": "reconstruct",
     "reverse_cuthill_mckee": "_reverse_cuthill_mckee",
     "shortest_path": "paths_all",
+    "similarity": "similar",
     "source_sums": "betweenness",
     "sssp": "shortest_paths",
     "strongly_connected_components": "components",
@@ -106,6 +111,7 @@ _lazy: dict[str, str] = {
     "transitivity": "triangle",
     "triangle_count": "triangle",
     "triangles": "triangle",
+    "truss_numbers": "trusses",
     "verify_betweenness": "betweenness",
     "verify_bfs": "breadth_first",
     "verify_components": "components",
@@ -143,6 +149,7 @@ __all__ = [
     "explain",
     "floyd_warshall",
     "johnson",
+    "k_truss",
     "label_propagation",
     "laplacian",
     "leiden",
@@ -152,11 +159,13 @@ __all__ = [
     "min_weight_full_bipartite_matching",
     "minimum_spanning_tree",
     "modularity",
+    "most_similar",
     "pagerank",
     "personalized_pagerank",
     "reconstruct_path",
     "reverse_cuthill_mckee",
     "shortest_path",
+    "similarity",
     "source_sums",
     "sssp",
     "strongly_connected_components",
@@ -164,6 +173,7 @@ __all__ = [
     "transitivity",
     "triangle_count",
     "triangles",
+    "truss_numbers",
     "verify_betweenness",
     "verify_bfs",
     "verify_components",

@@ -8,13 +8,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock import _core
+from penstock._matrix.csr import csr_array
 from penstock.nx_backend._graph import Graph
-from penstock.nx_backend._rows import places_of
 
 Scores = Iterator[tuple[Any, Any, Any]]
-
-# So many neighbours are gathered at once.
-BLOCK = 1 << 22
 
 
 class _Pairs:
@@ -34,25 +32,6 @@ class _Pairs:
         return ((u, v, s) for (u, v), s in zip(self.pairs, scores.tolist(), strict=True))
 
 
-def _shared(graph: Graph, pairs: _Pairs) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Which pairs have which neighbours in common, the two themselves left out, in blocks of pairs."""
-    structure = graph.structure
-    # The shorter list is looked up in the other.
-    degree = np.diff(structure.indptr)
-    shorter = np.where(degree[pairs.u] <= degree[pairs.v], pairs.u, pairs.v)
-    longer = pairs.u + pairs.v - shorter
-    sizes = degree[shorter]
-    block = np.cumsum(sizes) // BLOCK
-    for cut in range(int(block[-1]) + 1 if block.size else 0):
-        first, last = np.searchsorted(block, (cut, cut + 1))
-        some = shorter[first:last]
-        who = np.repeat(np.arange(first, last), sizes[first:last])
-        between = structure.indices[places_of(structure.indptr, some)]
-        met = _stored(graph, longer[who], between)
-        met &= (between != pairs.u[who]) & (between != pairs.v[who])
-        yield who[met], between[met]
-
-
 def _sorted_keys(graph: Graph) -> np.ndarray:
     found, structure = graph.structure.found, graph.structure
     if "keys" not in found:
@@ -62,24 +41,27 @@ def _sorted_keys(graph: Graph) -> np.ndarray:
     return found["keys"]
 
 
-def _sums(graph: Graph, pairs: _Pairs, values: np.ndarray | None) -> np.ndarray:
-    """Over the shared neighbours of each pair: of the values, or how many there are."""
-    sums = np.zeros(len(pairs.pairs))
-    for who, between in _shared(graph, pairs):
-        sums += np.bincount(who, None if values is None else values[between], sums.size)
+def _sums(graph: Graph, pairs: _Pairs, values: np.ndarray) -> np.ndarray:
+    """Over the shared neighbours of each pair, the two themselves left out: of the values, or how many there are where
+    no values are given."""
+    found = graph.structure.found
+    if "ascending" not in found:
+        found["ascending"] = csr_array._wrap(_core.sort_rows(graph.pattern._core, True))
+    u, v = pairs.u.astype(np.int32), pairs.v.astype(np.int32)
+    sums: np.ndarray = _core.shared_sums(found["ascending"]._core, u, v, values)
     return sums
 
 
 def jaccard_coefficient(G: Graph, ebunch: Any = None) -> Scores:
     pairs = _Pairs(G, ebunch)
     structure = G.structure
-    shared = _sums(G, pairs, None)
+    shared = _sums(G, pairs, np.empty(0))
     # The two themselves are never shared, but each is in both lists where it has a self loop and they are neighbours.
     degree = np.diff(structure.indptr)
-    both = np.zeros(shared.size)
-    for a, b in ((pairs.u, pairs.v), (pairs.v, pairs.u)):
-        both += _stored(G, a, a) & _stored(G, b, a)
-    union = degree[pairs.u] + degree[pairs.v] - shared - both
+    union = degree[pairs.u] + degree[pairs.v] - shared
+    loops = structure.loops[pairs.u] + structure.loops[pairs.v]
+    if loops.any():
+        union -= loops * _stored(G, pairs.u, pairs.v)
     same = pairs.u == pairs.v
     union[same] = degree[pairs.u[same]]
     scores: list[Any] = [

@@ -51,6 +51,7 @@ void graph_walks(nb::module_&);
 void gather_rows(nb::module_&);
 void graph_spanning(nb::module_&);
 void graph_ranks(nb::module_&);
+void graph_similarity(nb::module_&);
 void gpu(nb::module_&);
 void gpu_allocators(nb::module_&);
 void gpu_room(nb::module_&);

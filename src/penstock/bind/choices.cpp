@@ -10,6 +10,7 @@
 #include "penstock/dist/halo/halo.hpp"
 #include "penstock/dist/halo/halo_gpu.hpp"
 #include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/graph/similarity/similarity.hpp"
 #include "penstock/kernel/spmv/spmv_plan.hpp"
 #include "penstock/partition/partition.hpp"
 #include "penstock/schedule/codec.hpp"
@@ -68,6 +69,8 @@ void choices(nb::module_& m) {
   m.def(
       "edge_placements", [] { return copied(kEdgePlacements); },
       "What `placement=` of a graph's edges may be, without \"auto\".");
+  m.def(
+      "measures", [] { return copied(kMeasures); }, "What `measure=` of vertices that are alike may be.");
   m.def(
       "algorithms", [] { return copied(spmv_algorithms()); },
       "What `algorithm=` of a product on the CPU may be, without \"auto\".");

@@ -38,6 +38,7 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_walks(m);
   penstock::bind::gather_rows(m);
   penstock::bind::graph_ranks(m);
+  penstock::bind::graph_similarity(m);
   penstock::bind::gpu(m);
   penstock::bind::gpu_allocators(m);
   penstock::bind::gpu_room(m);

@@ -38,6 +38,7 @@ LISTS = {
     "gpu_halos": _core.gpu_halos(),
     "access_policies": _core.access_policies(),
     "edge_placements": _core.edge_placements(),
+    "measures": _core.measures(),
     "algorithms": _core.algorithms(),
 }
 NAMES = {kind: [row.name for row in rows] for kind, rows in LISTS.items()}
@@ -94,6 +95,14 @@ def test_codecs_and_algorithms_are_those_of_the_core():
     for algorithm in ("auto", *NAMES["algorithms"]):
         assert np.array_equal(A.dot(x, algorithm=algorithm), A @ x)
     refused(lambda name: A.dot(x, algorithm=name), "algorithms")
+
+
+def test_measures():
+    for measure in NAMES["measures"]:
+        assert ps.csgraph.similarity(A, [(0, 1)], measure).tolist() == [0.0]
+    refused(lambda name: ps.csgraph.similarity(A, [(0, 1)], name), "measures")
+    refused(lambda name: ps.csgraph.most_similar(A, [0], 1, name), "measures")
+    refused(lambda name: _core.similarity(A._core, *np.zeros((2, 1), np.int32), name), "measures")
 
 
 def test_partitioners_and_halos_are_those_of_the_core():

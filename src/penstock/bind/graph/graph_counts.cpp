@@ -1,7 +1,8 @@
-// Triangles and betweenness: the edges of a matrix of any value type.
+// Triangles, trusses and betweenness: the edges of a matrix of any value type.
 #include "penstock/bind/graph/graph.hpp"
 #include "penstock/graph/betweenness/betweenness.hpp"
 #include "penstock/graph/triangles/triangles.hpp"
+#include "penstock/graph/truss/truss.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -54,6 +55,18 @@ void graph_counts(nb::module_& m) {
         return triangles_recount(a);
       },
       nb::arg("a"));
+  m.def(
+      "truss_numbers",
+      [](const Matrix& m) {
+        const auto a = edges_of(m);
+        Array<Index> r;
+        {
+          const nb::gil_scoped_release release;
+          r = truss_numbers(a);
+        }
+        return as_result(r);
+      },
+      nb::arg("a"), "One for each entry; a is simple and symmetric");
   m.def(
       "betweenness",
       [](const Matrix& m, const ReadArray<Index>& sources, bool endpoints) {
