@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <functional>
+#include <utility>
 
 #include "penstock/core/locks.hpp"
 
@@ -15,7 +16,13 @@ class CheckOnce {
 
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
   /// Listens to Ctrl-C while it checks and while it waits.
-  void require();
+  void require() {
+    if (done()) return;
+    const auto held = lock_.lock();
+    if (done()) return;
+    check_();
+    settle();
+  }
   /// Marks the check as made: the thing was found good in another way.
   void settle() noexcept { done_.store(true, std::memory_order_release); }
 

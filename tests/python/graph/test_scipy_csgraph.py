@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import penstock as ps
 
-MORE = {"device", "gpu_options", "out"}  # parameters that SciPy's functions do not have
+MORE = {"device", "gpu_options", "lists", "out"}  # parameters that SciPy's functions do not have
 
 
 def test_every_name_is_here():
