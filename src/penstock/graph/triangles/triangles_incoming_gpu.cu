@@ -124,10 +124,6 @@ __global__ void __launch_bounds__(kThreads) count_few(IncomingView g, TriangleSt
   add_block(found, &all, &s.counts->total);
 }
 
-constexpr int kTable = 8192;            // words of a block's table: 32 KB
-constexpr Index kBitmap = 32 * kTable;  // numbers for which it has bits
-constexpr Offset kHashed = kTable / 2;  // numbers for which it has slots, as a hash table
-
 __global__ void __launch_bounds__(kThreads) count_many(IncomingView g, TriangleState s) {
   __shared__ Index words[kTable];
   __shared__ SideBySide rows[kWarps];

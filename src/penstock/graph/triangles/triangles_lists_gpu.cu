@@ -14,9 +14,6 @@ namespace penstock::gpu {
 namespace {
 
 constexpr int kWarps = kThreads / 32;
-constexpr int kTable = 8192;            // words of a block's table: 32 KB
-constexpr Index kBitmap = 32 * kTable;  // numbers for which it has bits
-constexpr Offset kHashed = kTable / 2;  // numbers for which it has slots, as a hash table
 constexpr int kWarpTable = 4 * kShortList;
 
 /// The list whose ends go to a table is always read by whole warps.

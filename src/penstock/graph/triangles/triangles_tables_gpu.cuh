@@ -8,6 +8,11 @@
 // Sets of numbers in shared memory, in which lists are looked up for triangles.
 namespace penstock::gpu {
 
+// A block's table: a bitmap where numbers are small, as those of hubs are, else a hash table.
+inline constexpr int kTable = 8192;            // its words: 32 KB
+inline constexpr Index kBitmap = 32 * kTable;  // numbers for which it has bits
+inline constexpr Offset kHashed = kTable / 2;  // numbers for which it has slots
+
 /// A hash table with open addressing. -1 is an empty slot, and at most half of the slots are taken.
 template <int Slots>
 struct Hash {
