@@ -18,14 +18,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 from lib import harness
 from lib.report import Report, add_options, show_table
 
 import penstock as ps
 
+try:
+    import torch
+except ImportError:  # told once the arguments have been read
+    torch = None
+
 COLUMNS, CALLS, QUICK = 16, 100, 3
-Run = Callable[[], torch.Tensor]
+Run = Callable[[], Any]  # a tensor
 
 
 def waits(device: str) -> None:
@@ -137,6 +141,8 @@ def main() -> int:
     parser.add_argument("--device", default="cpu", help="of the tensors: cpu, cuda or cuda:n")
     add_options(parser, turn_seconds=0.0)
     args = parser.parse_args()
+    if torch is None:
+        raise SystemExit("PyTorch is not installed: pip install torch")
     threads = args.threads or 1  # of so small a product
     ps.set_num_threads(threads)
     torch.set_num_threads(threads)
