@@ -88,11 +88,7 @@ class Explanation:
             f"schedule: {self.schedule} ({self.reason})",
             f"predicted: {self.seconds * 1e3:.3g} ms, {rate:.3g} GFLOP/s at most; {self.binding} binds",
         ]
-        lines += [
-            f"  {u['resource']}: {human_bytes(u['bytes'])} at {u['bandwidth'] / 1e9:.3g} GB/s"
-            f" = {u['seconds'] * 1e3:.3g} ms"
-            for u in self.uses
-        ]
+        lines += lines_of(self.uses)
         if self.first_call_seconds:
             lines.append(f"before the first product: {self.first_call_seconds * 1e3:.3g} ms")
         if self.alternatives:
@@ -109,6 +105,15 @@ class Explanation:
         from penstock._plan.picture import html  # notebooks alone need it
 
         return html(self)
+
+
+def lines_of(uses: list[dict[str, Any]]) -> list[str]:
+    """What each resource is asked for, and how long that takes it: a line of an explanation each."""
+    return [
+        f"  {u['resource']}: {human_bytes(u['bytes'])} at {u['bandwidth'] / 1e9:.3g} GB/s"
+        f" = {u['seconds'] * 1e3:.3g} ms"
+        for u in uses
+    ]
 
 
 def _words(other: dict[str, Any]) -> str:

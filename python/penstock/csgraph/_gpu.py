@@ -127,17 +127,26 @@ def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
     return [gpu] if fits else list(range(wanted))
 
 
+def _graph_key(gpu: int, placement: str, share: int) -> tuple[int, str, int]:
+    """What a kept graph on one GPU depends on: the last is its budget."""
+    return gpu, placement, _budget([gpu], share)
+
+
+def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, ...], str, int]:
+    """The same over several GPUs."""
+    return tuple(gpus), placement, _budget(gpus, share)
+
+
 def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 1) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
     same budget (`options.device_memory`, of which this graph may take one part in `share`)."""
-    budget = _budget([gpu], share)
-    key = (gpu, placement, budget)
+    key = _graph_key(gpu, placement, share)
     known = graph._derived.gpu_graph
     if known is None or known[0] != key:
         sample = held_sample(graph)  # of the store that it is from
         graph._derived.gpu_graph = None
         packed = packed_lists(graph) if placement == "packed" else None
-        known = key, _core.gpu_graph(graph._core, gpu, placement, budget, sample, packed)
+        known = key, _core.gpu_graph(graph._core, *key, sample, packed)
         graph._derived.gpu_graph = known
     return known[1]
 
@@ -146,9 +155,9 @@ def knows_gpu_graph(graph: csr_array, gpus: list[int], placement: str, share: in
     """Whether `gpu_graph`, or `gpu_parts` for several GPUs, would make nothing anew."""
     if len(gpus) > 1:
         known = graph._derived.gpu_parts
-        return known is not None and known[0][:3] == (tuple(gpus), placement, _budget(gpus, share))
+        return known is not None and known[0][:3] == _parts_key(gpus, placement, share)
     known = graph._derived.gpu_graph
-    return known is not None and known[0] == (gpus[0], placement, _budget(gpus, share))
+    return known is not None and known[0] == _graph_key(gpus[0], placement, share)
 
 
 @dataclass(frozen=True)
@@ -300,14 +309,13 @@ def gpu_parts(
     graph: csr_array, gpus: list[int], placement: str, share: int = 1, like: Any = None
 ) -> Any:
     """As `gpu_graph`, with a range of the vertices on each of several GPUs; `like`: cut as that graph is."""
-    budget = _budget(gpus, share)
-    key = (tuple(gpus), placement, budget, None if like is None else id(like))
+    key = (*_parts_key(gpus, placement, share), None if like is None else id(like))
     known = graph._derived.gpu_parts
     if known is None or known[0] != key:
         graph._derived.gpu_parts = None
         # `like` is kept as long as its identity stands for it
         sample = held_sample(graph)
-        known = key, _core.gpu_parts(graph._core, gpus, placement, budget, like, sample), like
+        known = key, _core.gpu_parts(graph._core, gpus, *key[1:3], like, sample), like
         graph._derived.gpu_parts = known
     return known[1]
 

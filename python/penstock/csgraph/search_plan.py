@@ -10,7 +10,7 @@ from penstock._choices import EDGE_PLACEMENTS
 from penstock._matrix.csr import csr_array
 from penstock._plan.machine import Machine, this_machine
 from penstock._plan.model import use
-from penstock._plan.report import human_bytes
+from penstock._plan.report import human_bytes, lines_of
 from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import (
     chosen_gpus,
@@ -89,11 +89,7 @@ class SearchPlan:
             lines.append(
                 f"Predicted: {self.seconds * 1e3:.3g} ms where every list is read once; {self.binding} binds."
             )
-        lines += [
-            f"  {u['resource']}: {human_bytes(u['bytes'])} at {u['bandwidth'] / 1e9:.3g} GB/s"
-            f" = {u['seconds'] * 1e3:.3g} ms"
-            for u in self.uses
-        ]
+        lines += lines_of(self.uses)
         if self.first_call_seconds:
             lines.append(f"Before the first search: {self.first_call_seconds * 1e3:.3g} ms.")
         if self.figures:
