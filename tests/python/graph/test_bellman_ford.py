@@ -14,13 +14,6 @@ from penstock.csgraph import NegativeCycleError, bellman_ford, dijkstra, johnson
 import penstock as ps
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
-
-
 @st.composite
 def graphs(draw, least=-3):
     """Without duplicates, which SciPy's functions read in more than one way."""

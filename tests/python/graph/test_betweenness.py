@@ -12,13 +12,6 @@ from penstock.csgraph import betweenness_centrality, verify_betweenness
 import penstock as ps
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
-
-
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 9), st.data())
 def test_against_networkx(n, data):

@@ -12,13 +12,6 @@ from penstock.csgraph import pagerank, verify_pagerank
 import penstock as ps
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
-
-
 @st.composite
 def graphs(draw):
     n = draw(st.integers(1, 10))

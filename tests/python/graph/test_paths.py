@@ -18,13 +18,6 @@ from penstock.csgraph import dijkstra, sssp, verify_sssp
 import penstock as ps
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
-
-
 def brute(n, edges, sources):
     """Bellman and Ford, in the type of the weights."""
     dtype = edges[0][2].dtype if edges else np.float64

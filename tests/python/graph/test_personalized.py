@@ -9,13 +9,6 @@ import pytest
 import penstock as ps
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
-
-
 def graph_of(kind, seed):
     if kind == "road":
         return ps.generate.road_grid(40, 30, dtype=bool, seed=seed)

@@ -10,19 +10,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from listed_graphs import as_listed
 from penstock._choices import MEASURES
 from penstock.csgraph import most_similar, similarity
 
 import penstock as ps
 
 MANY = settings(max_examples=150, deadline=None)
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
 
 
 def by_sets(n, edges, u, v, measure):
@@ -44,15 +38,6 @@ def by_sets(n, edges, u, v, measure):
     }[measure]()
 
 
-def raw(n, edges):
-    """Rows in the order of the list, with duplicates and self loops, and values that must not matter."""
-    edges = sorted(edges, key=lambda e: e[0])
-    indptr = np.searchsorted([e[0] for e in edges], np.arange(n + 1)).astype(np.int64)
-    return ps.csr_array._from_parts(
-        n, n, indptr, np.array([e[1] for e in edges], np.int32), np.zeros(len(edges))
-    )
-
-
 @st.composite
 def edge_lists(draw):
     n = draw(st.integers(1, 12))
@@ -66,7 +51,7 @@ def edge_lists(draw):
 def test_every_pair_against_sets(graph, measure):
     n, edges = graph
     pairs = [(u, v) for u in range(n) for v in range(n)]
-    scores = similarity(raw(n, edges), pairs, measure=measure)
+    scores = similarity(as_listed(n, edges), pairs, measure=measure)
     assert scores.dtype == np.float64 and scores.shape == (n * n,)
     right = [by_sets(n, edges, u, v, measure) for u, v in pairs]
     np.testing.assert_allclose(scores, right, rtol=1e-13)
@@ -76,7 +61,7 @@ def test_every_pair_against_sets(graph, measure):
 @given(edge_lists(), st.sampled_from(list(MEASURES)), st.integers(1, 14), st.booleans(), st.data())
 def test_the_best_against_a_sort_of_all(graph, measure, k, neighbours, data):
     n, edges = graph
-    A = raw(n, edges)
+    A = as_listed(n, edges)
     some = data.draw(st.lists(st.integers(0, n - 1), max_size=6))
     others, scores = most_similar(A, np.array(some, int), k, measure, neighbours=neighbours)
     assert others.dtype == np.int32 and scores.dtype == np.float64
@@ -99,7 +84,7 @@ def test_networkx(graph):
     G = nx.Graph(edges)
     G.add_nodes_from(range(n))
     pairs = [(u, v) for u in range(n) for v in range(u)]
-    A = raw(n, edges)
+    A = as_listed(n, edges)
     for measure, theirs in {
         "jaccard": nx.jaccard_coefficient,
         "adamic_adar": nx.adamic_adar_index,

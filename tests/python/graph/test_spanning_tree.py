@@ -16,13 +16,6 @@ from penstock.csgraph import minimum_spanning_tree, verify_minimum_spanning_tree
 import penstock as ps
 
 
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
-
-
 @st.composite
 def edge_lists(draw, most=12, edges=40):
     n = draw(st.integers(1, most))

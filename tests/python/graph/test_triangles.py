@@ -7,25 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from listed_graphs import as_listed
 from penstock.csgraph import triangle_count, triangles, verify_triangles
 
 import penstock as ps
 from penstock import _core
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
-
-
-def unsorted(n, edges):
-    """Rows in the order of the list, duplicates side by side, values that must not matter."""
-    edges = sorted(edges, key=lambda e: e[0])
-    indptr = np.searchsorted([e[0] for e in edges], np.arange(n + 1)).astype(np.int64)
-    indices = np.array([e[1] for e in edges], np.int32)
-    return ps.csr_array._from_parts(n, n, indptr, indices, np.zeros(indices.size))
 
 
 @settings(max_examples=200, deadline=None)
@@ -35,7 +21,7 @@ def test_against_networkx(n, data):
     edges = data.draw(st.lists(st.tuples(vertex, vertex), max_size=60))
     if data.draw(st.booleans()):
         edges += [(v, u) for u, v in edges]
-    A = unsorted(n, edges)
+    A = as_listed(n, edges)
     G = nx.Graph([e for e in edges if e[0] != e[1]])
     G.add_nodes_from(range(n))
     right = nx.triangles(G)

@@ -8,26 +8,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from listed_graphs import as_listed
 from penstock.csgraph import k_truss, truss_numbers
 
 import penstock as ps
 
 MANY = settings(max_examples=200, deadline=None)
-
-
-@pytest.fixture(autouse=True)
-def threads():
-    before = ps.num_threads()
-    yield
-    ps.set_num_threads(before)
-
-
-def raw(n, edges):
-    """Rows in the order of the list, with duplicates and self loops, and values that must not matter."""
-    edges = sorted(edges, key=lambda e: e[0])
-    indptr = np.searchsorted([e[0] for e in edges], np.arange(n + 1)).astype(np.int64)
-    indices = np.array([e[1] for e in edges], np.int32)
-    return ps.csr_array._from_parts(n, n, indptr, indices, np.zeros(len(edges)))
 
 
 def by_sets(n, edges):
@@ -59,7 +45,7 @@ def test_against_sets_and_networkx(n, data):
     edges = data.draw(st.lists(st.tuples(vertex, vertex), max_size=90))
     if data.draw(st.booleans()):
         edges += [(b, a) for a, b in edges]
-    A = raw(n, edges)
+    A = as_listed(n, edges)
     T = truss_numbers(A)
     assert T.shape == (n, n) and T.dtype == np.float64
     found = T.to_scipy().tocoo()
