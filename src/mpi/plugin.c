@@ -465,6 +465,7 @@ const PenstockMpi* penstock_mpi(void) {
       .window_flush_all = window_flush_all,
       .put = put,
       .window_get = window_get,
+      .window_get_rows = window_get_rows,
       .window_put = window_put,
       .fetch_op = fetch_op,
       .compare_swap = compare_swap,

@@ -57,6 +57,21 @@ static int window_get(void* data, int64_t bytes, int target, int64_t offset, Han
   CARRIED(bytes, MPI_Rget(data, count, type, target, (MPI_Aint)offset, count, type, WIN(window), request));
 }
 
+static int window_get_rows(void* data, int64_t row_bytes, const int32_t* rows, int n, int target,
+                           int64_t offset, Handle window, void* request) {
+  Handle row, some;
+  int code = entry_type(row_bytes, &row);
+  if (code != MPI_SUCCESS) return code;
+  code = indexed_type(row, rows, n, &some);
+  if (code == MPI_SUCCESS) {
+    /* What is under way keeps a type that is freed. */
+    code = MPI_Rget(data, 1, TYPE(some), target, (MPI_Aint)offset, 1, TYPE(some), WIN(window), request);
+    free_type(some);
+  }
+  free_type(row);
+  return code;
+}
+
 static int window_put(const void* data, int64_t bytes, int target, int64_t offset, Handle window,
                       void* request) {
   CARRIED(bytes, MPI_Rput(data, count, type, target, (MPI_Aint)offset, count, type, WIN(window), request));

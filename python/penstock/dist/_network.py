@@ -90,6 +90,7 @@ class Network:
     # (bytes of x, seconds that an entry takes longer where it reads x at random), ascending. Empty: not known.
     gather_s: tuple[tuple[float, float], ...] = ()
     threads: int = 0  # of each rank that was measured; 0: not known
+    gathers: bool = True  # single rows of a dense tile travel; between GPUs all from one to another
 
     def __post_init__(self) -> None:
         for what, link in (("inside", self.inside), ("outside", self.outside)):
@@ -219,6 +220,7 @@ networks: dict[str, Network] = {
             "data sheet; latencies are typical",
             outside=Link(2.0e-6, 0.5e-6, 11.5e9, 0, 0.0), node_bytes_per_s=23e9, inside_bytes_per_s=300e9,
             ranks_per_node=6, at_once=6, node_read=5400e9, cache_bytes=36e6, node_cached=12000e9, **_V100,
+            gathers=False,
         ),
         Network(
             "dgx2",
@@ -226,6 +228,7 @@ networks: dict[str, Network] = {
             "between any two, 16 TFLOP/s in float32; 900 GB/s of memory by data sheet; latencies are typical",
             outside=None, node_bytes_per_s=50e9, inside_bytes_per_s=800e9,
             ranks_per_node=16, at_once=16, node_read=14400e9, cache_bytes=96e6, node_cached=32000e9, **_V100,
+            gathers=False,
         ),
         Network(
             "h200",
@@ -234,6 +237,7 @@ networks: dict[str, Network] = {
             inside=Link(4.8e-6, 1e-7, 372e9, 0, 0.0), outside=None, node_bytes_per_s=372e9,
             inside_bytes_per_s=2976e9, ranks_per_node=8, at_once=8, rank_read=4200e9, node_read=33600e9,
             cache_bytes=400e6, cache_read=4200e9, node_cached=33600e9, call_s=2e-5, rank_flops=34e12,
+            gathers=False,
         ),
     )
 }  # fmt: skip

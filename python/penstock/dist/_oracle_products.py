@@ -185,7 +185,7 @@ def predict_products(
             step(f"{op}, {p:,} ranks")
         try:
             if op == "spmm":
-                c = count_spmm(A, columns, p, tiles=tiles)
+                c = count_spmm(A, columns, p, tiles=tiles, gathers=net.gathers)
             else:
                 c = count_spgemm(A, B, p, tiles=tiles, compression=compression)
         except MemoryError as e:

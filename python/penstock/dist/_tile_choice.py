@@ -11,7 +11,7 @@ import numpy as np
 from penstock._plan import probe
 from penstock.dist import _calibrate
 from penstock.dist._network import Network, networks
-from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, shares
+from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, parts, shares
 from penstock.dist._tile_price import ProductPrediction, price_product
 
 __all__ = ["choose", "choose_stationary", "count_maps"]
@@ -78,12 +78,11 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     else:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
-        spans = shares(np.asarray(a.spans).reshape(*a_nnz.shape, 4), high, deep)
-        needed, touched = spans[..., 3] - spans[..., 2], spans[..., 1] - spans[..., 0]
-        part, compression = c_bytes[:, None, :] * touched[:, :, None], 1.0
+        spans = shares(np.asarray(a.spans).reshape(*a_nnz.shape, 6), high, deep)
+        part, compression = parts(c_bytes, spans, high), 1.0
         flops = 2.0 * a_nnz[:, :, None] * wide
         local = (a_nnz > 0)[:, :, None] * (
-            a_bytes[:, :, None] + b_bytes[None] * needed[:, :, None] + part
+            a_bytes[:, :, None] + b_bytes[None] * spans[..., 5:] + part
         )
     owners = (
         dealt(*a_nnz.shape, grid),

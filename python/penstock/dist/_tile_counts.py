@@ -24,6 +24,7 @@ __all__ = ["ProductCounts", "count_spgemm", "count_spmm", "process_grid"]
 
 MOST_CELLS = 2**25  # (i, k, j) of one count: about 1 GB of arrays
 _OFFSET = 8  # bytes of a row's offset
+_ROW_NAME = 4  # of its number, where it travels alone
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +49,8 @@ class ProductCounts:
     b_owner: np.ndarray  # (K, N)
     c_owner: np.ndarray  # (M, N)
     compression: float = 1.0  # products for each entry of C
-    # (M, K, 4), where B is dense: where rows and columns of A[i, k] with entries begin and end, as shares of the tile's
+    # (M, K, 6), where B is dense: where rows and columns of A[i, k] with entries begin and end, how many rows of a sum and
+    # of B[k, j] travel, as shares of the tile's
     spans: np.ndarray | None = None
 
     def __repr__(self) -> str:
@@ -64,7 +66,7 @@ class ProductCounts:
         """(M, K): how much of B[k, j] a product with A[i, k] fetches: of a dense B rows where A[i, k] has columns."""
         if self.spans is None:
             return np.ones(self.a.shape)
-        return self.spans[..., 3] - self.spans[..., 2]
+        return self.spans[..., 5]
 
     def needed_of_b(self, i: np.ndarray, k: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Bytes of B[k, j] that a product with A[i, k] fetches."""
@@ -178,11 +180,17 @@ def _grids(
 
 
 def count_spmm(
-    A: Any, columns: int, ranks: int, *, grid: tuple[int, int] | None = None, tiles: int = 1
+    A: Any,
+    columns: int,
+    ranks: int,
+    *,
+    grid: tuple[int, int] | None = None,
+    tiles: int = 1,
+    gathers: bool = True,
 ) -> ProductCounts:
     """C = A B, B dense with so many columns, on `ranks` ranks. `tiles`: times as many each way as
     `ps.dist.tiled_array` cuts by default: the least common multiple of the grid's sides, and of B's columns the
-    grid's columns."""
+    grid's columns. `gathers`: single rows of B and of sums travel, not all between the first and the last."""
     A = as_matrix(A, "count_spmm")
     if columns < 1:
         raise ValueError(f"{columns} columns: at least 1")
@@ -190,17 +198,16 @@ def count_spmm(
     word = 8 if A.dtype == np.bool_ else A.dtype.itemsize
     nnz = tile_nnz(A, rows, inner)
     high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
-    spans = np.zeros((*nnz.shape, 4))
+    spans = np.zeros((*nnz.shape, 6))
     if A.nnz:
-        found = _core.tile_spans(A._core, int(rows[1]), int(inner[1]))
+        found = _core.tile_spans(A._core, int(rows[1]), int(inner[1]), gathers)
         spans = shares(found.reshape(spans.shape), high, deep)
-    needed, touched = spans[..., 3] - spans[..., 2], spans[..., 1] - spans[..., 0]
     a = csr_bytes(nnz, high, 0 if A.dtype == np.bool_ else word)
     b, c = deep[:, None] * wide * float(word), high[:, None] * wide * float(word)
     flops = 2.0 * nnz[:, :, None] * wide
     some = (nnz > 0)[:, :, None]
-    part = c[:, None, :] * touched[:, :, None]
-    local = np.where(some, a[:, :, None] + b[None] * needed[:, :, None] + part, 0.0)
+    part = parts(c, spans, high)
+    local = np.where(some, a[:, :, None] + b[None] * spans[..., 5:] + part, 0.0)
     owners = _owners(grid, rows, inner, cols)
     shape = (*A.shape, columns)
     return ProductCounts(
@@ -221,11 +228,23 @@ def count_spmm(
 
 
 def shares(spans: np.ndarray, high: np.ndarray, deep: np.ndarray) -> np.ndarray:
-    """Of rows and columns that tiles have entries in, (M, K, 4): as shares of the tiles' rows and columns."""
+    """Of rows and columns that tiles have entries in, (M, K, 6): as shares of the tiles' rows and columns."""
     down, across = (np.maximum(n, 1).astype(float) for n in (high, deep))
-    return np.concatenate(
-        [spans[..., :2] / down[:, None, None], spans[..., 2:] / across[None, :, None]], axis=-1
-    )
+    of_rows = np.array([True, True, False, False, True, False])
+    return spans / np.where(of_rows, down[:, None, None], across[None, :, None])
+
+
+def one_by_one(share: np.ndarray, between: np.ndarray) -> np.ndarray:
+    """Whether fewer rows travel than there are between the first and the last: then these are at most 7/8 of them."""
+    return share < 15 / 16 * (between[..., 1] - between[..., 0])
+
+
+def parts(c: np.ndarray, spans: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """(M, K, N): bytes of a partial product, C and B dense. Where some rows travel and not all between the first and the
+    last, each has its number with it."""
+    touched = spans[..., 4]
+    names = np.where(one_by_one(touched, spans[..., :2]), _ROW_NAME * touched * high[:, None], 0.0)
+    return c[:, None, :] * touched[:, :, None] + names[:, :, None]
 
 
 def _owners(grid: tuple[int, int], *edges: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from penstock.dist._network import Network
-from penstock.dist._tile_counts import ProductCounts
+from penstock.dist._tile_counts import ProductCounts, one_by_one
 
 __all__ = ["ALGORITHMS", "ProductPrediction", "price_product"]
 
@@ -164,7 +164,8 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     i, k, j, who, ao, bo, co = (v[order] for v in (i, k, j, who, ao, bo, co))
     work = m.work(c.flops[i, k, j], c.local[i, k, j])
     a_size, b_size = c.a[i, k], c.needed_of_b(i, k, j)
-    here_a, here_b = _here_already(c, prefetch + 1, who, i, k, j)
+    kept = prefetch + 1 + _asks_for_a_early(c, prefetch, who, i, k, (ao != who) & (bo != who))
+    here_a, here_b = _here_already(c, kept, who, i, k, j)
     own_a, soon_a, got_a = m.get(np.where(here_a, 0.0, a_size), who, ao)
     own_b, soon_b, got_b = m.get(np.where(here_b, 0.0, b_size), who, bo)
     own, soon = own_a + own_b, soon_a + soon_b
@@ -184,10 +185,11 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
         whole = c.c[i[begin], j[begin]]
         if c.spans is None:
             leaves[begin] = np.minimum(np.add.reduceat(part, begin), whole)
-        else:  # from the first row that one of its products touches to the last
+        else:  # rows that its products touch, at most all from the first to the last
             rows = c.spans[i, k]
             ends = np.maximum.reduceat(rows[:, 1], begin)
-            leaves[begin] = np.rint(whole * (ends - np.minimum.reduceat(rows[:, 0], begin)))
+            between = np.rint(whole * (ends - np.minimum.reduceat(rows[:, 0], begin)))
+            leaves[begin] = np.minimum(np.add.reduceat(part, begin), between)
     push, later, sent = m.get(leaves, co, who)  # the owner fetches it
     added = _ADDED * leaves / m.memory * m.turns
     if c.op == "spmm":
@@ -242,19 +244,31 @@ def _soonest(
     return order
 
 
+def _asks_for_a_early(
+    c: ProductCounts, prefetch: int, who: np.ndarray, i: np.ndarray, k: np.ndarray, far: np.ndarray
+) -> np.ndarray:
+    """Whether the rank of each product fetches tiles of A one product ahead of B: another rank's tile of A says which rows
+    of B travel. `far`: both tiles are other ranks'."""
+    if c.spans is None or not prefetch:
+        return np.zeros(who.size, bool)
+    waits = far & one_by_one(c.spans[i, k, 5], c.spans[i, k, 2:4])
+    return np.bincount(who, waits, c.ranks)[who] > 0  # type: ignore[no-any-return]
+
+
 def _here_already(
-    c: ProductCounts, kept: int, who: np.ndarray, i: np.ndarray, k: np.ndarray, j: np.ndarray
+    c: ProductCounts, kept: np.ndarray, who: np.ndarray, i: np.ndarray, k: np.ndarray, j: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whether one of so many products before, whose tiles a rank still has, had the tile of A, and what is needed of
+    """Whether one of so many products before, `kept` of each product's rank, whose tiles a rank still has, had the tile of A, and what is needed of
     that of B."""
     a, b = np.zeros(who.size, bool), np.zeros(who.size, bool)
-    spans = np.zeros((who.size, 2)) if c.spans is None else c.spans[i, k, 2:]
-    for back in range(1, min(kept, who.size - 1) + 1):
+    spans = np.zeros((who.size, 6)) if c.spans is None else c.spans[i, k]
+    begin, end, whole = spans[:, 2], spans[:, 3], ~one_by_one(spans[:, 5], spans[:, 2:4])
+    for back in range(1, min(kept.max(initial=0), who.size - 1) + 1):
         new, old = slice(back, None), slice(None, -back)
-        same = (who[new] == who[old]) & (k[new] == k[old])
+        same = (who[new] == who[old]) & (k[new] == k[old]) & (kept[new] >= back)
         a[new] |= same & (i[new] == i[old])
-        covered = (spans[new, 0] >= spans[old, 0]) & (spans[new, 1] <= spans[old, 1])
-        b[new] |= same & (j[new] == j[old]) & covered
+        covered = whole[old] & (begin[new] >= begin[old]) & (end[new] <= end[old])
+        b[new] |= same & (j[new] == j[old]) & (covered | (i[new] == i[old]))
     return a, b
 
 

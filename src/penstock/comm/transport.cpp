@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 
 #include "penstock/comm/transport_kinds.hpp"
@@ -45,6 +46,23 @@ std::int64_t require_numbers(const Transport& t, RemotePtr at, std::int64_t coun
   });
   require_in_arena(t, at, count * each, each, verb);
   return count * each;
+}
+
+std::int64_t require_rows(const Transport& t, RemotePtr at, std::int64_t row_bytes,
+                          std::span<const std::int32_t> rows, const char* verb) {
+  require(
+      row_bytes > 0 && std::ranges::is_sorted(rows, std::less_equal<>()) && (rows.empty() || rows[0] >= 0),
+      [&] {
+        return std::string(verb) + ": " + std::to_string(rows.size()) + " rows of " +
+               std::to_string(row_bytes) + " bytes: numbers from 0 on that ascend, of rows with bytes";
+      });
+  require_in_arena(t, at, rows.empty() ? 0 : (std::int64_t{rows.back()} + 1) * row_bytes, 1, verb);
+  return std::ssize(rows) * row_bytes;
+}
+
+Transport::Ticket Transport::get_rows(void*, RemotePtr, std::int64_t, std::span<const std::int32_t>) {
+  throw Error(Errc::not_accessible,
+              "transport '" + name() + "' fetches no single rows: fetch all between them");
 }
 
 void require_ticket(Transport::Ticket ticket, Transport::Ticket given) {

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,11 @@ class Transport {
   /// wait for it by load(), store() or barrier().
   virtual Ticket get(void* to, RemotePtr from, std::int64_t bytes) = 0;
   virtual Ticket put(const void* from, RemotePtr to, std::int64_t bytes) = 0;
+  /// Copies single rows of `row_bytes` each, as one message: row r from r * row_bytes behind `from` to the same place behind
+  /// `to`. The numbers ascend, and are not looked at after the call. Throws Error{not_accessible} unless gets_rows().
+  virtual Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
+                          std::span<const std::int32_t> rows);
+  virtual bool gets_rows() const { return false; }
   virtual void wait(Ticket ticket) = 0;
   /// Whether the copy is done; if so, the same holds as after wait().
   virtual bool test(Ticket ticket) = 0;

@@ -10,6 +10,9 @@ void require_in_arena(const Transport& transport, RemotePtr at, std::int64_t byt
 /// The same for `count` numbers of `each` bytes; returns their bytes.
 std::int64_t require_numbers(const Transport& transport, RemotePtr at, std::int64_t count, std::int64_t each,
                              const char* verb);
+/// The same for single rows of `row_bytes`, which ascend; returns the bytes of all.
+std::int64_t require_rows(const Transport& transport, RemotePtr at, std::int64_t row_bytes,
+                          std::span<const std::int32_t> rows, const char* verb);
 /// Throws Error{invalid_argument} for a ticket that was never given out; `given` is the last one that was.
 void require_ticket(Transport::Ticket ticket, Transport::Ticket given);
 

@@ -54,6 +54,21 @@ class LocalTransport final : public Transport {
     if (bytes > 0) std::memcpy(at(to), from, static_cast<std::size_t>(bytes));
     return ++given_;
   }
+  bool gets_rows() const override { return true; }
+  Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
+                  std::span<const std::int32_t> rows) override {
+    require_rows(*this, from, row_bytes, rows, "get_rows");
+    heed();
+    for (std::size_t n = 0; n < rows.size();) {
+      auto end = n + 1;  // rows side by side are one copy
+      while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+      const auto first = rows[n] * row_bytes;
+      std::memcpy(static_cast<std::byte*>(to) + first, at({from.rank, from.offset + first}),
+                  (end - n) * static_cast<std::size_t>(row_bytes));
+      n = end;
+    }
+    return ++given_;
+  }
   void wait(Ticket ticket) override {
     require_ticket(ticket, given_);
     heed();

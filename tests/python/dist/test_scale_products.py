@@ -85,14 +85,22 @@ def test_the_first_figure_of_the_paper() -> None:
     assert c.by_rank().sum() == c.by_rank(offset=True).sum() == c.flops.sum()
 
 
-def cols(c: Any, i: int, k: int) -> tuple[float, float]:
-    return (0, 1) if c.spans is None else tuple(c.spans[i, k, 2:])
+def needed(c: Any, i: int, k: int) -> float:
+    return 1.0 if c.spans is None else float(c.spans[i, k, 5])
+
+
+def had(c: Any, now: tuple[int, int], before: tuple[int, int]) -> bool:
+    """Whether the rows of B[k, j] that A[i, k] needs are among those fetched for another tile of A."""
+    if c.spans is None or now == before:
+        return True
+    low, high = c.spans[now][2:4]
+    first, last, _, rows = c.spans[before][2:]
+    return rows > 0.9 * (last - first) and first <= low and high <= last
 
 
 def foreign(c: Any, r: int, i: int, k: int, j: int) -> list[float]:
     """Bytes of A and B that rank r has not."""
-    low, high = cols(c, i, k)
-    b = round(c.b[k, j] * (high - low))
+    b = round(c.b[k, j] * needed(c, i, k))
     return [c.a[i, k] * (c.a_owner[i, k] != r), b * (c.b_owner[k, j] != r)]
 
 
@@ -128,11 +136,9 @@ def played(c: Any, m: Any, stays: str) -> tuple[list[float], float]:
         before, kept = 0.0, []
         for i, k, j in sooner(c, r, mine, {"c": (0, 2), "a": (0, 1), "b": (1, 2)}[stays]):
             need = foreign(c, r, i, k, j)
-            low, high = cols(c, i, k)
             for last in kept[-2:]:
                 need[0] *= (i, k) != last[:2]
-                had, ended = cols(c, last[0], last[1])
-                need[1] *= (k, j) != last[1:] or low < had or high > ended
+                need[1] *= (k, j) != last[1:] or not had(c, (i, k), last[:2])
             need = [v for v in need if v > 0]
             kept.append((i, k, j))
             total += sum(need)

@@ -26,22 +26,31 @@ def sparse(rows, cols, nnz, seed):
     return ps.csr_array((np.ones(nnz), where), shape=(rows, cols))
 
 
-def spans_by_hand(A, high, wide):
+def spans_by_hand(A, high, wide, gathers):
     found = []
     row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
     for i in range(0, A.shape[0], high):
         for j in range(0, A.shape[1], wide):
             here = (row // high == i // high) & (A.indices // wide == j // wide)
             r, c = row[here] - i, A.indices[here] - j
-            found.append([r.min(), r.max() + 1, c.min(), c.max() + 1] if r.size else [0] * 4)
+            if r.size:
+                rows, columns = np.unique(r), np.unique(c)
+                spans = [rows[0], rows[-1] + 1, columns[0], columns[-1] + 1]
+                travel = [
+                    met.size if gathers and 8 * met.size < 7 * span else span
+                    for met, span in ((rows, np.ptp(rows) + 1), (columns, np.ptp(columns) + 1))
+                ]
+            found.append(spans + travel if r.size else [0] * 6)
     return np.array(found)
 
 
 @pytest.mark.parametrize("tile", [(1, 1), (7, 5), (400, 400), (64, 400)])
 @pytest.mark.parametrize("A", [BAND, sparse(90, 61, 40, 1), sparse(5, 5, 0, 2)], ids=repr)
 def test_spans_are_those_of_the_entries(A, tile):
-    wanted = spans_by_hand(A, *tile)
-    np.testing.assert_array_equal(_core.tile_spans(A._core, *tile).reshape(-1, 4), wanted)
+    named, all_between = (spans_by_hand(A, *tile, g) for g in (True, False))
+    for wanted, how in ((named, ()), (all_between, (False,))):
+        found = _core.tile_spans(A._core, *tile, *how)
+        np.testing.assert_array_equal(found.reshape(-1, 6), wanted)
 
     def work(comm):
         return [
@@ -49,8 +58,8 @@ def test_spans_are_those_of_the_entries(A, tile):
         ]
 
     for rank in run(work, 3):
-        for spans in rank:
-            np.testing.assert_array_equal(spans.reshape(-1, 4), wanted)
+        for spans, wanted in zip(rank, (named, all_between), strict=True):
+            np.testing.assert_array_equal(spans.reshape(-1, 6), wanted)
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])

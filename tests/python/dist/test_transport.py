@@ -12,6 +12,11 @@ import pytest
 import penstock as ps
 from penstock import _core
 
+
+def rows(*numbers):
+    return np.array(numbers, np.int32)
+
+
 VERBS = Path(__file__).parents[2] / "gpu" / "transport_verbs.py"
 
 
@@ -33,6 +38,11 @@ def test_bytes_claims_and_sums(ranks):
             np.testing.assert_array_equal(
                 out, np.arange(12).reshape(3, 4) + (r + ranks - 1) % ranks
             )
+        some = np.zeros((3, 4), dtype=np.int16)
+        t.get_rows(some, ranks - 1, 101, 8, rows(0, 2))
+        np.testing.assert_array_equal(some[[0, 2]], out[[0, 2]])
+        t.get_rows(some, 0, 101, 8, rows())
+        assert not some[1].any()
         claimed = [t.fetch_add(0, 8) for _ in range(50)]
         assert t.compare_swap(me, 16, 0, 7) == 0 and t.compare_swap(me, 16, 0, 9) == 7
         t.store(me, 24, -(2**62))
@@ -68,6 +78,11 @@ def test_an_arena_lives_as_long_as_its_view():
     "call, error, message",
     [
         (lambda t: t.get(np.empty(9), 0, 0), ValueError, "get: 72 bytes at 0 of rank 0 lie outside its arena of 64"),
+        (lambda t: t.get_rows(np.empty(9), 0, 0, 8, rows(1, 8)), ValueError, "72 bytes at 0 of rank 0 lie outside"),
+        (lambda t: t.get_rows(np.empty(2), 0, 0, 8, rows(0, 2)), ValueError, "exceed the 16 bytes of the array"),
+        (lambda t: t.get_rows(np.empty(8), 0, 0, 8, rows(3, 2)), ValueError, "from 0 on that ascend"),
+        (lambda t: t.get_rows(np.empty(8), 0, 0, 8, rows(-1, 2)), ValueError, "from 0 on that ascend"),
+        (lambda t: t.get_rows(np.empty(8), 0, 0, 0, rows(1)), ValueError, "of rows with bytes"),
         (lambda t: t.put(np.empty(1), 5, 0), ValueError, "put: there is no rank 5 among 2"),
         (lambda t: t.get(np.empty((4, 4))[:, 1], 0, 0), ValueError, "contiguous"),
         (lambda t: t.put(np.array([None]), 0, 0), ValueError, "Python objects"),

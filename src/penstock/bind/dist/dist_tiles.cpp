@@ -315,17 +315,24 @@ nb::object needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& semiri
   return as_numpy<double>(out);
 }
 
+/// For each tile: where its rows and columns with entries begin and end, and, as left factor of a dense tile, how many rows
+/// travel of a sum and of that tile.
 nb::object spans_of(const TileMap& map) {
-  auto out = allocate<std::int64_t>(4 * std::ssize(map.tiles));
+  auto out = allocate<std::int64_t>(6 * std::ssize(map.tiles));
   auto* to = out.data;
-  for (const auto& t : map.tiles)
-    for (const auto& s : {t.row_span(), t.col_span()}) *to++ = s.first, *to++ = s.end;
+  for (const auto& t : map.tiles) {
+    const auto rows = t.row_span(), cols = t.col_span();
+    for (const auto& s : {rows, cols}) *to++ = s.first, *to++ = s.end;
+    *to++ = map.one_by_one(t.rows_met, rows) ? t.rows_met : rows.size();
+    *to++ = map.one_by_one(t.cols_met, cols) ? t.cols_met : cols.size();
+  }
   return as_numpy<std::int64_t>(out);
 }
 
-nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols) {
+nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols, bool gathers) {
   return with_csr(a, [&]<class V>(const Csr<V>& csr) {
     auto map = tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {1, 1}, tile_value<V>(), true);
+    map.gathers = gathers;
     {
       const nb::gil_scoped_release release;
       find_spans(csr.view(), map);
@@ -399,7 +406,7 @@ void add_map(nb::module_& m) {
       .def("owner", &TileMap::owner, arg("i"), arg("j"))
       .def("bytes", bytes_of_tile, arg("i"), arg("j"))
       .def("__repr__", &TileMap::text);
-  m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"));
+  m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("gathers") = true);
   m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
         arg("dtype"), arg("nnz").none());
 }

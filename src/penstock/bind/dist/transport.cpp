@@ -21,6 +21,19 @@ void get(Transport& t, const nb::object& out, int rank, std::int64_t offset) {
   t.wait(t.get(to.data(), {rank, offset}, to.size()));
 }
 
+void get_rows(Transport& t, const nb::object& out, int rank, std::int64_t offset, std::int64_t row_bytes,
+              const ReadArray<Index>& rows) {
+  const Bytes to(out, true);
+  const std::span names(rows.data(), rows.shape(0));
+  const auto needed = names.empty() ? 0 : (std::int64_t{names.back()} + 1) * row_bytes;
+  require(needed <= to.size(), [&] {
+    return "rows up to " + std::to_string(names.back()) + " of " + std::to_string(row_bytes) +
+           " bytes exceed the " + std::to_string(to.size()) + " bytes of the array";
+  });
+  const nb::gil_scoped_release release;
+  t.wait(t.get_rows(to.data(), {rank, offset}, row_bytes, names));
+}
+
 void put(Transport& t, const nb::object& a, int rank, std::int64_t offset) {
   const Bytes from(a, false);
   const nb::gil_scoped_release release;
@@ -85,6 +98,8 @@ void transport(nb::module_& m) {
         "This rank's arena, uint8: no copy. PlacementError where it is in the memory of a GPU.");
   t.def("get", &get, arg("out"), arg("rank"), arg("offset"),
         "Fills a C-contiguous array with the bytes there, and returns when that is done.");
+  t.def("get_rows", &get_rows, arg("out"), arg("rank"), arg("offset"), arg("row_bytes"), arg("rows"),
+        "Fills rows of a C-contiguous array from those of the table that begins there; int32, ascending.");
   t.def("put", &put, arg("a"), arg("rank"), arg("offset"),
         "Writes the bytes of a C-contiguous array there, and returns when they are there.");
   t.def(

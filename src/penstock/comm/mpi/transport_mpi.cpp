@@ -71,6 +71,19 @@ class MpiTransport final : public Transport {
     under_way_.emplace(++given_, UnderWay{s, -1});
     return given_;
   }
+  bool gets_rows() const override { return true; }
+  Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
+                  std::span<const std::int32_t> rows) override {
+    require_rows(*this, from, row_bytes, rows, "get_rows");
+    heed();
+    if (rows.empty()) return ++given_;
+    const int s = slot();
+    check(mpi().window_get_rows(to, row_bytes, rows.data(), static_cast<int>(rows.size()), from.rank,
+                                offset(from), window_, slots_.at(s)),
+          "MPI_Rget");
+    under_way_.emplace(++given_, UnderWay{s, -1});
+    return given_;
+  }
   Ticket put(const void* from, RemotePtr to, std::int64_t bytes) override {
     begin(to, bytes, 1, "put");
     if (bytes == 0) return ++given_;

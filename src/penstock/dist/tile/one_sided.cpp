@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <utility>
 
 #include "penstock/dist/link/bounded_wait.hpp"
 #include "penstock/dist/tile/tile_gpu.hpp"
@@ -31,10 +32,12 @@ constexpr std::int64_t kHostPiece = 4 << 20, kDevicePiece = 32 << 20;
 /// The least size of a piece that TileMail takes, and the bytes that a piece of a dense tile may need for its head.
 constexpr std::int64_t kLeastPiece = 1024, kPieceHead = 64;
 
-/// A product whose tiles are under way.
+/// A product whose tiles are under way. Which rows of a dense B it needs, its tile of A says: where that is another rank's,
+/// they are asked for when it is here.
 struct Fetched {
   std::int64_t product = TileWork::kNone;
   TileHere a, b, mask;
+  bool asked_for_b = false;
 };
 
 /// What keeps the bytes of a tile: the memory that it has landed in, or the arena of this rank.
@@ -99,6 +102,9 @@ class OneSidedProduct {
             a.mailbox()),
         work_(prepared_.plan, a, b, prepared_.c, mail_, options.steal, options.seed),
         ahead_(products_ahead(*prepared_.local, prepared_.plan, a, b, options, steals_)) {
+    if (ahead_ > 0)
+      waits_for_a_ = std::ranges::any_of(
+          products(), [&](const auto& p) { return (steals_ || p.owner == comm_->rank()) && waits_for_a(p); });
     times_.prepare = clock_.lap();
   }
 
@@ -132,23 +138,45 @@ class OneSidedProduct {
 
   /// Claims products and starts to fetch their tiles, until as many are under way as should be. False: no product is left.
   bool fetch_ahead() {
-    while (more_ && std::ssize(under_way_) <= ahead_) {
+    while (more_ && std::ssize(under_way_) <= ahead_ + waits_for_a_) {
       const auto n = work_.next(times_);
       more_ = n != TileWork::kNone;
       if (!more_) break;
       const auto& p = products()[static_cast<std::size_t>(n)];
-      under_way_.push_back({n, a_.async_get_tile(p.i, p.k), b_.async_get_for(a_.map().at(p.i, p.k), p.k, p.j),
+      under_way_.push_back({n,
+                            a_.async_get_tile(p.i, p.k),
+                            {},
                             options_.mask ? options_.mask->async_get_tile(p.i, p.j) : TileHere{}});
-      const auto& tiles = under_way_.back();
-      times_.fetched += tiles.a.fetched() + tiles.b.fetched() + tiles.mask.fetched();
+      auto& tiles = under_way_.back();
+      if (!waits_for_a(p)) ask_for_b(tiles);
+      times_.fetched += tiles.a.fetched() + tiles.mask.fetched();
     }
     return !under_way_.empty();
+  }
+
+  bool needs_names(const TileProduct& p) const {
+    const auto& left = a_.map().at(p.i, p.k);
+    return !b_.map().sparse && !b_.mine(p.k, p.j) && b_.map().one_by_one(left.cols_met, left.col_span());
+  }
+  bool waits_for_a(const TileProduct& p) const { return !a_.mine(p.i, p.k) && needs_names(p); }
+
+  /// Starts to fetch what a product needs of B; before that, waits for its tile of A if that says which rows these are.
+  void ask_for_b(Fetched& tiles) {
+    if (std::exchange(tiles.asked_for_b, true)) return;
+    const auto& p = products()[static_cast<std::size_t>(tiles.product)];
+    if (b_.map().sparse) tiles.b = b_.async_get_tile(p.k, p.j);
+    else if (needs_names(p)) tiles.b = b_.async_get_rows(p.k, p.j, a_.columns_met(p.i, p.k, tiles.a));
+    else tiles.b = b_.async_get_rows(p.k, p.j, a_.map().at(p.i, p.k).col_span());
+    times_.fetched += tiles.b.fetched();
   }
 
   /// Multiplies the tiles that were asked for first, and looks for mail.
   void compute_next() {
     current_ = std::move(under_way_.front());
     under_way_.pop_front();
+    ask_for_b(current_);
+    for (int n = 0; n < std::min<std::int64_t>(ahead_, std::ssize(under_way_)); ++n)
+      ask_for_b(under_way_[static_cast<std::size_t>(n)]);
     const auto& p = products()[static_cast<std::size_t>(current_.product)];
     const TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, a_)};
     const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, b_)};
@@ -229,6 +257,7 @@ class OneSidedProduct {
   TileMail mail_;
   TileWork work_;
   int ahead_;
+  bool waits_for_a_ = false;  // whether tiles of A are asked for one product earlier than rows of B
   Partial partial_;
   TileSum* last_own_ = nullptr;  // the own tile of C that the product before went to
   std::deque<Fetched> under_way_;

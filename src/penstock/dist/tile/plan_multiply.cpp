@@ -114,7 +114,9 @@ void require_mask(const TileMap& mask, const TileMap& c) {
 }
 
 TileMap product_map(const TileMap& a, const TileMap& b, TileValue value) {
-  return tile_map(a.rows, b.cols, a.tile_rows, b.tile_cols, a.grid, value, b.sparse);
+  auto c = tile_map(a.rows, b.cols, a.tile_rows, b.tile_cols, a.grid, value, b.sparse);
+  c.gathers = b.gathers;
+  return c;
 }
 
 MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c, Stationary kept,
@@ -129,11 +131,14 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   const auto m = plan.m, ks = plan.k, n = plan.n;
   require(counts.empty() || std::ssize(counts) == m * ks * n, "plan_multiply: one count for every product");
   double part = 0;     // entries of a layer's copy of a tile
-  Span touched{0, 0};  // and its rows
+  Span touched{0, 0};  // and its rows: between which they are, and how many at most
+  std::int64_t met = 0;
   /// What travels of a sum: of a dense one, rows that a factor has entries in.
-  const auto sum_bytes = [&](const TileAt& ct, double entries, Span rows) {
+  const auto sum_bytes = [&](std::int64_t i, std::int64_t j, double entries, std::int64_t rows_met,
+                             Span rows) {
+    const auto& ct = c.at(i, j);
     return c.sparse ? blob_bytes(true, c.value, ct.rows, ct.cols, static_cast<Offset>(std::llround(entries)))
-                    : blob_bytes(false, c.value, rows.size(), ct.cols, 0);
+                    : c.bytes_of_sum(i, j, rows_met, rows);
   };
   std::vector<std::int32_t> turns(static_cast<std::size_t>(plan.ranks));
 
@@ -166,7 +171,9 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
     if (mask && c.owner(i, j) != p.owner) p.fetched += mask->bytes(i, j);
     part = std::min(part + entries, mask ? static_cast<double>(mask->at(i, j).nnz) : area);
     touched = touched.with(at.row_span());
-    if (replicas == 1 && c.owner(i, j) != p.owner) p.sent = sum_bytes(ct, entries, at.row_span());
+    met += at.rows_met >= 0 ? at.rows_met : at.row_span().size();
+    if (replicas == 1 && c.owner(i, j) != p.owner)
+      p.sent = sum_bytes(i, j, entries, at.rows_met, at.row_span());
     p.turn = turns[static_cast<std::size_t>(p.owner)]++;
     plan.products.push_back(p);
   };
@@ -174,9 +181,9 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
     const auto end = std::ssize(plan.products);
     if (end == plan.groups.back()) return;
     auto& first = plan.products[static_cast<std::size_t>(plan.groups.back())];
-    const auto& ct = c.at(first.i, first.j);
-    if (replicas > 1 && c.owner(first.i, first.j) != first.owner) first.sent = sum_bytes(ct, part, touched);
-    part = 0, touched = {0, 0};
+    if (replicas > 1 && c.owner(first.i, first.j) != first.owner)
+      first.sent = sum_bytes(first.i, first.j, part, met, touched);
+    part = 0, touched = {0, 0}, met = 0;
     plan.groups.push_back(end);
   };
 

@@ -1,15 +1,44 @@
 #include "penstock/dist/tile/tile_spans.hpp"
 
 #include <algorithm>
-#include <mutex>
+#include <bit>
+#include <functional>
+#include <numeric>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/bitmap.hpp"
 
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kLooked = 256 << 10;  // entries of one task
 constexpr Span kNoSpan{std::numeric_limits<std::int64_t>::max(), 0};
+
+/// Columns, a bit each.
+struct Marks {
+  explicit Marks(std::int64_t columns) : words(static_cast<std::size_t>(graph::words_of(columns))) {}
+  std::int64_t count() const {
+    return std::transform_reduce(words.begin(), words.end(), std::int64_t{0}, std::plus<>(),
+                                 [](auto word) { return std::popcount(word); });
+  }
+  std::vector<Index> list() const {
+    std::vector<Index> out;
+    out.reserve(static_cast<std::size_t>(count()));
+    for (std::size_t w = 0; w < words.size(); ++w)
+      for (auto rest = words[w]; rest != 0; rest &= rest - 1)
+        out.push_back(static_cast<Index>(64 * w + static_cast<std::size_t>(std::countr_zero(rest))));
+    return out;
+  }
+  std::vector<graph::Word> words;
+};
+
+Marks columns_of(const CsrView<One>& a) {
+  Marks found(a.cols);
+  parallel_ranges(a.count, kLooked, [&](std::int64_t e, std::int64_t last) {
+    for (; e < last; ++e) graph::claim_bit<true>(found.words.data(), a.indices[e]);
+  });
+  return found;
+}
 
 void widen(Span& span, std::int64_t first, std::int64_t last) {
   span = {std::min(span.first, first), std::max(span.end, last + 1)};
@@ -18,33 +47,41 @@ void widen(Span& span, std::int64_t first, std::int64_t last) {
 }  // namespace
 
 void find_spans(const std::byte* blob, TileAt& tile) {
-  tile.in_rows = tile.in_cols = {0, 0};
+  tile.in_rows = tile.in_cols = {0, 0}, tile.rows_met = tile.cols_met = 0;
   if (tile.nnz == 0) return;
   const auto a = csr_of<One>(blob, tile);
   const auto* const end = a.indptr + tile.rows + 1;
   tile.in_rows = {std::upper_bound(a.indptr, end, 0) - a.indptr - 1,
                   std::lower_bound(a.indptr, end, tile.nnz) - a.indptr};
-  tile.in_cols = kNoSpan;
-  std::mutex lock;
-  parallel_ranges(tile.nnz, kLooked, [&](std::int64_t e, std::int64_t last) {
-    const auto [low, high] = std::minmax_element(a.indices + e, a.indices + last);
-    const std::lock_guard guard(lock);
-    widen(tile.in_cols, *low, *high);
-  });
+  for (auto r = tile.in_rows.first; r < tile.in_rows.end; ++r) tile.rows_met += a.indptr[r] < a.indptr[r + 1];
+  const auto columns = columns_of(a).list();
+  tile.cols_met = std::ssize(columns), tile.in_cols = {columns.front(), columns.back() + 1};
+}
+
+TileRows find_columns(const std::byte* blob, const TileAt& tile) {
+  return std::make_shared<std::vector<Index>>(tile.nnz > 0 ? columns_of(csr_of<One>(blob, tile)).list()
+                                                           : std::vector<Index>{});
 }
 
 template <class V>
 void find_spans(const CsrView<V>& whole, TileMap& map) {
   parallel_for(map.across() > 0 ? map.down() : 0, [&](std::int64_t i) {
     auto* const tiles = map.tiles.data() + map.number(i, 0);
-    for (std::int64_t j = 0; j < map.across(); ++j) tiles[j].in_rows = tiles[j].in_cols = kNoSpan;
+    for (std::int64_t j = 0; j < map.across(); ++j) {
+      tiles[j].in_rows = tiles[j].in_cols = kNoSpan;
+      tiles[j].rows_met = tiles[j].cols_met = 0;
+    }
+    Marks seen(map.cols);
     for (std::int64_t r = 0; r < tiles->rows; ++r) {
       const auto* const offsets = whole.indptr + i * map.tile_rows + r;
       for (auto e = offsets[0] - whole.first_nnz; e < offsets[1] - whole.first_nnz; ++e) {
         const auto j = whole.indices[e] / map.tile_cols;
         const auto column = whole.indices[e] - j * map.tile_cols;
-        widen(tiles[j].in_rows, r, r);
-        widen(tiles[j].in_cols, column, column);
+        auto& tile = tiles[j];
+        tile.rows_met += tile.in_rows.size() == 0 || tile.in_rows.end <= r;
+        tile.cols_met += graph::claim_bit<false>(seen.words.data(), whole.indices[e]);
+        widen(tile.in_rows, r, r);
+        widen(tile.in_cols, column, column);
       }
     }
     for (std::int64_t j = 0; j < map.across(); ++j)

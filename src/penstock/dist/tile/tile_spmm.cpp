@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "penstock/core/reuse.hpp"
 #include "penstock/dist/tile/tile_sum.hpp"
@@ -11,7 +12,8 @@
 namespace penstock {
 namespace {
 
-/// Bytes at the beginning of a piece: the number of its first entry, counted row by row. Entries follow.
+/// Bytes at the beginning of a piece: the number of its first entry, counted row by row, and the entries follow. Or, below
+/// 0, how many rows follow: their numbers, padded to 8 bytes, and then their entries.
 constexpr std::int64_t kDenseHead = 8;
 
 template <Semiring S, class V>
@@ -34,29 +36,20 @@ class DenseSum final : public TileSum {
     const DenseView<T> y{data_ + rows.first * cols, rows.size(), cols, cols, 1};
     spmm<S, V>(rows_of<V>(a, rows), x, y, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
     rows_ = rows_.with(a.tile.row_span()), fresh_ = false;
+    if (own_.size > 0) mark(csr_of<One>(a.data, a.tile), a.tile.row_span());
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
     begin();
-    const auto step = (most - kDenseHead) / static_cast<std::int64_t>(sizeof(T));
-    auto first = rows_.first * tile_.cols;
-    const auto end = rows_.end * tile_.cols;
-    do {
-      const auto count = std::min(step, end - first);
-      const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
-      const auto write = [&](std::byte* to) {
-        std::memcpy(to, &first, kDenseHead);
-        if (bytes > 0) std::memcpy(to + kDenseHead, data_ + first, static_cast<std::size_t>(bytes));
-      };
-      piece(kDenseHead + bytes, write, first + count == end);
-      first += count;
-    } while (first < end);
+    if (worth_naming(met_, rows_)) named_pieces(most, piece);
+    else contiguous_pieces(most, piece);
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
     begin();
     std::int64_t first = 0;
     std::memcpy(&first, piece, kDenseHead);
+    if (first < 0) return add_named(piece + kDenseHead, -first);
     const auto* from = reinterpret_cast<const T*>(piece + kDenseHead);
     const auto count = (bytes - kDenseHead) / static_cast<std::int64_t>(sizeof(T));
     for (std::int64_t n = 0; n < count; ++n) data_[first + n] = S::add(data_[first + n], from[n]);
@@ -74,8 +67,66 @@ class DenseSum final : public TileSum {
     if (std::exchange(fresh_, false)) std::fill_n(data_, tile_.nnz, S::zero());
   }
 
+  void contiguous_pieces(std::int64_t most, const Piece& piece) {
+    const auto step = (most - kDenseHead) / static_cast<std::int64_t>(sizeof(T));
+    auto first = rows_.first * tile_.cols;
+    const auto end = rows_.end * tile_.cols;
+    do {
+      const auto count = std::min(step, end - first);
+      const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
+      const auto write = [&](std::byte* to) {
+        std::memcpy(to, &first, kDenseHead);
+        if (bytes > 0) std::memcpy(to + kDenseHead, data_ + first, static_cast<std::size_t>(bytes));
+      };
+      piece(kDenseHead + bytes, write, first + count == end);
+      first += count;
+    } while (first < end);
+  }
+
+  /// Marks the rows with products, of which alone a sum for another rank consists.
+  void mark(const CsrView<One>& a, Span rows) {
+    if (marked_.empty()) marked_.resize(static_cast<std::size_t>(tile_.rows));
+    for (auto r = rows.first; r < rows.end; ++r)
+      if (a.indptr[r] < a.indptr[r + 1]) met_ += std::exchange(marked_[static_cast<std::size_t>(r)], 1) == 0;
+  }
+
+  /// Whole rows. Where a piece is smaller than one row, all rows between the first and the last travel.
+  void named_pieces(std::int64_t most, const Piece& piece) {
+    const auto row = tile_.cols * static_cast<std::int64_t>(sizeof(T));
+    const auto step = (most - 2 * kDenseHead) / (row + kRowName);
+    if (step < 1) return contiguous_pieces(most, piece);
+    std::vector<Index> names;
+    names.reserve(static_cast<std::size_t>(met_));
+    for (auto r = rows_.first; r < rows_.end; ++r)
+      if (marked_[static_cast<std::size_t>(r)]) names.push_back(static_cast<Index>(r));
+    for (std::int64_t n = 0; n < met_; n += step) {
+      const auto count = std::min(step, met_ - n);
+      const auto* const some = names.data() + n;
+      const auto write = [&](std::byte* to) {
+        const auto head = -count;
+        std::memcpy(to, &head, kDenseHead);
+        std::memcpy(to += kDenseHead, some, static_cast<std::size_t>(count * kRowName));
+        to += padded_to(count * kRowName, 8);
+        for (std::int64_t r = 0; r < count; ++r, to += row)
+          std::memcpy(to, data_ + some[r] * tile_.cols, static_cast<std::size_t>(row));
+      };
+      piece(kDenseHead + padded_to(count * kRowName, 8) + count * row, write, n + count == met_);
+    }
+  }
+
+  void add_named(const std::byte* names, std::int64_t count) {
+    const auto* const rows = reinterpret_cast<const Index*>(names);
+    const auto* from = reinterpret_cast<const T*>(names + padded_to(count * kRowName, 8));
+    for (std::int64_t n = 0; n < count; ++n, from += tile_.cols) {
+      auto* const to = data_ + rows[n] * tile_.cols;
+      for (std::int64_t c = 0; c < tile_.cols; ++c) to[c] = S::add(to[c], from[c]);
+    }
+  }
+
   TileAt tile_;
-  Span rows_{0, 0};  // the rows that have products
+  Span rows_{0, 0};  // the rows that have products, of a sum for another rank by name
+  std::int64_t met_ = 0;
+  std::vector<std::uint8_t> marked_;
   bool fresh_ = true;
   Array<T> own_;
   T* data_ = nullptr;

@@ -9,8 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <numeric>
 #include <optional>
@@ -26,7 +24,6 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kTileAlign = 64;
-std::int64_t padded(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
 
 /// The bytes at the beginning of a sparse tile that must be 0 before it is written: the first row offset, and all row
 /// offsets of a tile without entries, which nobody writes.
@@ -34,9 +31,6 @@ std::int64_t offset_bytes(const TileAt& tile) { return tile.nnz == 0 ? (tile.row
 
 /// Bytes that a thread copies at a time: fewer cost more tasks, more leave threads without work at the end.
 constexpr std::int64_t kCopied = 256 << 10;
-
-/// Tiles in a directory, which takes up to 2 GB on every rank then.
-constexpr std::int64_t kMostTiles = 1 << 26;
 
 /// Pieces of device memory that are kept for later gets; what is landed in beyond these is freed.
 constexpr std::size_t kKeptPieces = 4;
@@ -48,103 +42,7 @@ void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
   });
 }
 
-std::string short_text(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
-}
-
 }  // namespace
-
-ProcessGrid square_grid(int ranks) {
-  int cols = std::max(static_cast<int>(std::sqrt(static_cast<double>(ranks))), 1);
-  while (cols > 1 && ranks % cols != 0) --cols;
-  return {ranks / cols, cols};
-}
-
-std::int64_t bytes_of(TileValue value) {
-  switch (value) {
-    case TileValue::pattern: return 0;
-    case TileValue::byte: return 1;
-    case TileValue::float32: return 4;
-    case TileValue::float64: return 8;
-  }
-  return 8;
-}
-
-std::string_view text_of(TileValue value) {
-  static constexpr std::string_view kTexts[] = {"bool (a pattern)", "uint8", "float32", "float64"};
-  return kTexts[static_cast<std::size_t>(value)];
-}
-
-std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz) {
-  if (!sparse) return rows * cols * bytes_of(value);
-  return (rows + 1) * 8 + padded(nnz * 4, 8) + nnz * bytes_of(value);
-}
-
-std::int64_t TileMap::bytes(std::int64_t i, std::int64_t j) const {
-  const auto& t = at(i, j);
-  return blob_bytes(sparse, value, t.rows, t.cols, t.nnz);
-}
-
-std::int64_t TileMap::bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const {
-  return sparse ? bytes(i, j) : left.col_span().size() * at(i, j).cols * bytes_of(value);
-}
-
-Offset TileMap::nnz() const {
-  Offset n = 0;
-  for (const auto& t : tiles) n += t.nnz;
-  return n;
-}
-
-std::string TileMap::text() const {
-  Offset most = 0;
-  for (const auto& t : tiles) most = std::max(most, t.nnz);
-  const auto times = [](std::int64_t a, std::int64_t b) {
-    return std::to_string(a) + " x " + std::to_string(b);
-  };
-  std::string out = times(rows, cols) + (sparse ? " sparse, " : " dense, ") + std::to_string(tiles.size()) +
-                    " tiles (" + times(down(), across()) + ") of at most " + times(tile_rows, tile_cols) +
-                    " on a grid of " + times(grid.rows, grid.cols) + " ranks";
-  if (const auto all = nnz(); sparse && all > 0)
-    out +=
-        ", " + std::to_string(all) + " entries, the fullest tile " +
-        short_text(static_cast<double>(most) * static_cast<double>(tiles.size()) / static_cast<double>(all)) +
-        " times the mean";
-  return out;
-}
-
-TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
-                 ProcessGrid grid, TileValue value, bool sparse) {
-  require(rows >= 0 && cols >= 0,
-          "tiles: a matrix of " + std::to_string(rows) + " x " + std::to_string(cols));
-  require(grid.rows > 0 && grid.cols > 0, "tiles: a process grid of " + std::to_string(grid.rows) + " x " +
-                                              std::to_string(grid.cols) + " has no ranks");
-  const std::int64_t each_way = std::lcm<std::int64_t>(grid.rows, grid.cols);
-  const auto chosen = [&](std::int64_t size, std::int64_t wish, std::int64_t parts) {
-    return std::max<std::int64_t>(
-        1, wish > 0 ? std::min(wish, std::max<std::int64_t>(size, 1)) : (size + parts - 1) / parts);
-  };
-  TileMap map{.rows = rows, .cols = cols, .grid = grid, .value = value, .sparse = sparse, .tiles = {}};
-  map.tile_rows = chosen(rows, tile_rows, each_way);
-  map.tile_cols = chosen(cols, tile_cols, sparse ? each_way : grid.cols);
-  require(!sparse || map.tile_cols <= 2147483647, [&] {
-    return "tiles: " + std::to_string(map.tile_cols) +
-           " columns a tile: at most 2^31 - 1, give a smaller tile_cols";
-  });
-  require(map.down() == 0 || map.across() <= kMostTiles / map.down(), [&] {
-    return "tiles: " + std::to_string(map.down()) + " x " + std::to_string(map.across()) +
-           " tiles are more than 2^26: give larger ones";
-  });
-  for (std::int64_t i = 0; i < map.down(); ++i)
-    for (std::int64_t j = 0; j < map.across(); ++j) {
-      TileAt t{.rows = std::min(map.tile_rows, rows - i * map.tile_rows),
-               .cols = std::min(map.tile_cols, cols - j * map.tile_cols)};
-      if (!sparse) t.nnz = t.rows * t.cols;
-      map.tiles.push_back(t);
-    }
-  return map;
-}
 
 template <class V>
 CsrView<V> csr_of(const std::byte* blob, const TileAt& tile) {
@@ -152,7 +50,7 @@ CsrView<V> csr_of(const std::byte* blob, const TileAt& tile) {
   a.indptr = reinterpret_cast<const Offset*>(blob);
   a.indices = reinterpret_cast<const Index*>(blob + (tile.rows + 1) * 8);
   if constexpr (!is_pattern<V>)
-    a.values = reinterpret_cast<const V*>(blob + (tile.rows + 1) * 8 + padded(tile.nnz * 4, 8));
+    a.values = reinterpret_cast<const V*>(blob + (tile.rows + 1) * 8 + padded_to(tile.nnz * 4, 8));
   return a;
 }
 
@@ -167,7 +65,7 @@ void write_csr(const CsrView<V>& from, std::byte* blob) {
   auto* at = blob + (from.rows + 1) * 8;
   copy_all(at, from.indices + first, n * 4);
   if constexpr (!is_pattern<V>)
-    copy_all(at + padded(n * 4, 8), from.values + first, n * static_cast<std::int64_t>(sizeof(V)));
+    copy_all(at + padded_to(n * 4, 8), from.values + first, n * static_cast<std::int64_t>(sizeof(V)));
 }
 
 MakeTransport transport_of_kind(std::string kind) {
@@ -187,6 +85,12 @@ TileHere::Landing::~Landing() {
   } catch (...) {
     // Whoever waited for the tile has been told of the failure.
   }
+}
+
+/// Whether these rows are among those that are fetched.
+bool TileHere::Landing::has(Span wanted, const TileRows& some) const {
+  if (!named) return rows.covers(wanted);
+  return some && (some == named || std::ranges::includes(*named, *some));
 }
 
 const std::byte* TileHere::data() const {
@@ -217,10 +121,11 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
     for (std::int64_t j = 0; j < across; ++j) {
       auto& end = used[static_cast<std::size_t>(map_.owner(i, j))];
       map_.tiles[static_cast<std::size_t>(map_.number(i, j))].offset = end;
-      end += padded(map_.bytes(i, j), kTileAlign);
+      end += padded_to(map_.bytes(i, j), kTileAlign);
     }
   transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
-  held_.clear(), held_on_host_.clear();
+  map_.gathers = transport_->gets_rows();
+  held_.clear(), held_on_host_.clear(), columns_met_.clear();
   pool_ = nullptr;
   std::int64_t largest = 0;
   std::optional<OwnedStream> stream;
@@ -273,10 +178,18 @@ std::vector<T> TileMatrix::shared_by_owners(const Get& get) const {
 }
 
 void TileMatrix::share_spans() {
-  using Spans = std::array<Span, 2>;
-  const auto all = shared_by_owners<Spans>([](const TileAt& t) { return Spans{t.in_rows, t.in_cols}; });
-  for (std::size_t n = 0; n < all.size(); ++n)
-    map_.tiles[n].in_rows = all[n][0], map_.tiles[n].in_cols = all[n][1];
+  struct Found {
+    Span rows, cols;
+    std::int64_t rows_met, cols_met;
+  };
+  const auto all = shared_by_owners<Found>([](const TileAt& t) {
+    return Found{t.in_rows, t.in_cols, t.rows_met, t.cols_met};
+  });
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    auto& t = map_.tiles[n];
+    t.in_rows = all[n].rows, t.in_cols = all[n].cols;
+    t.rows_met = all[n].rows_met, t.cols_met = all[n].cols_met;
+  }
 }
 
 TileMatrix::Draft TileMatrix::draft(std::int64_t i, std::int64_t j) {
@@ -308,12 +221,11 @@ std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
   return transport_->arena() + map_.at(i, j).offset;
 }
 
-/// Starts to fetch some bytes of a tile. They land in memory for the whole tile, at the place that they have in it.
-std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, Span bytes,
-                                                     bool to_host) {
+/// Memory where the first `bytes` of a tile can land.
+std::shared_ptr<TileHere::Landing> TileMatrix::land(std::int64_t bytes, bool to_host) {
   auto landing = std::make_shared<TileHere::Landing>();
   if (to_host || !pool_) {
-    landing->memory = allocate_bytes(bytes.end, {});
+    landing->memory = allocate_bytes(bytes, {});
   } else {
     auto& free = pool_->free;
     if (free.empty()) {
@@ -325,13 +237,21 @@ std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_
     landing->pool = pool_;
   }
   landing->transport = transport_;
+  return landing;
+}
+
+/// Starts to fetch some bytes of a tile. They land in memory for the whole tile, at the place that they have in it.
+std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, Span bytes,
+                                                     bool to_host) {
+  auto landing = land(bytes.end, to_host);
   landing->ticket = transport_->get(static_cast<std::byte*>(landing->memory.get()) + bytes.first,
                                     {map_.owner(i, j), map_.at(i, j).offset + bytes.first}, bytes.size());
   return landing;
 }
 
-/// An own tile where it is, or a tile that is being fetched. Of a dense tile `rows` are fetched, of a sparse one all rows.
-TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host) {
+/// An own tile where it is, or a tile that is being fetched. Of a dense tile `rows` are fetched, or of these the `named`
+/// ones; of a sparse one all rows.
+TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host, const TileRows& named) {
   require_tile(i, j);
   TileHere here;
   here.tile_ = map_.at(i, j);
@@ -343,14 +263,19 @@ TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host
   }
   auto& held = (to_host ? held_on_host_ : held_)[map_.number(i, j)];
   here.landing_ = held.lock();
-  if (here.landing_ && here.landing_->rows.covers(rows)) return here;
-  if (!map_.sparse) {
-    const auto each = here.tile_.cols * bytes_of(map_.value);
-    bytes = {rows.first * each, rows.end * each};
+  if (here.landing_ && here.landing_->has(rows, named)) return here;
+  const auto each = here.tile_.cols * bytes_of(map_.value);
+  if (named) {
+    here.landing_ = land(rows.end * each, to_host);
+    here.landing_->ticket = transport_->get_rows(here.landing_->memory.get(),
+                                                 {map_.owner(i, j), here.tile_.offset}, each, *named);
+    here.fetched_ = std::ssize(*named) * each;
+  } else {
+    if (!map_.sparse) bytes = {rows.first * each, rows.end * each};
+    here.landing_ = start(i, j, bytes, to_host);
+    here.fetched_ = bytes.size();
   }
-  here.landing_ = start(i, j, bytes, to_host);
-  here.landing_->rows = rows;
-  here.fetched_ = bytes.size();
+  here.landing_->rows = rows, here.landing_->named = named;
   held = here.landing_;
   return here;
 }
@@ -360,8 +285,20 @@ TileHere TileMatrix::async_get_tile(std::int64_t i, std::int64_t j) {
   return get(i, j, {0, map_.at(i, j).rows}, false);
 }
 
-TileHere TileMatrix::async_get_for(const TileAt& left, std::int64_t i, std::int64_t j) {
-  return map_.sparse ? async_get_tile(i, j) : get(i, j, left.col_span(), false);
+TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, Span rows) {
+  return get(i, j, rows, false);
+}
+
+TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named) {
+  require(!map_.sparse, "a sparse tile is fetched as a whole");
+  return get(i, j, named->empty() ? Span{0, 0} : Span{named->front(), named->back() + 1}, false, named);
+}
+
+TileRows TileMatrix::columns_met(std::int64_t i, std::int64_t j, const TileHere& here) {
+  if (!mine(i, j)) return find_columns(here.data(), here.tile());
+  auto& kept = columns_met_[map_.number(i, j)];
+  if (!kept) kept = find_columns(here.data(), here.tile());
+  return kept;
 }
 
 TileHere TileMatrix::async_get_on_host(std::int64_t i, std::int64_t j) {
@@ -414,7 +351,7 @@ TileMatrix TileMatrix::rows_of_tiles(std::int64_t first, std::int64_t last) cons
   map.tile_rows = std::min(map.tile_rows, std::max<std::int64_t>(map.rows, 1));  // as tile_map() chooses
   const auto across = map_.across();
   map.tiles.assign(map_.tiles.begin() + first * across, map_.tiles.begin() + last * across);
-  out.held_.clear(), out.held_on_host_.clear();
+  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear();
   return out;
 }
 

@@ -61,6 +61,7 @@ struct TileAt {
   Offset nnz = 0;  // dense: rows * cols
   /// Rows and columns outside of which the tile has no entries. Where they are not known: all rows and columns.
   Span in_rows = {}, in_cols = {};
+  std::int64_t rows_met = -1, cols_met = -1;  // how many of these have entries; -1: unknown
   Span row_span() const { return {in_rows.first, std::min(in_rows.end, rows)}; }
   Span col_span() const { return {in_cols.first, std::min(in_cols.end, cols)}; }
 };
@@ -74,6 +75,7 @@ struct TileMap {
   ProcessGrid grid;
   TileValue value = TileValue::float64;
   bool sparse = true;
+  bool gathers = true;        // of dense tiles single rows can travel
   std::vector<TileAt> tiles;  // row by row
 
   std::int64_t down() const { return (rows + tile_rows - 1) / tile_rows; }
@@ -85,12 +87,20 @@ struct TileMap {
   int owner(std::int64_t i, std::int64_t j) const { return grid.owner(i, j); }
   /// The bytes of the tile's blob.
   std::int64_t bytes(std::int64_t i, std::int64_t j) const;
+  /// Whether `met` of the rows in a span of a dense tile travel one by one, and not all of them in one piece.
+  bool one_by_one(std::int64_t met, Span all) const;
   /// The bytes that are fetched of tile (i, j) when it is the right factor of `left`: of a dense tile only the rows that
-  /// meet columns of `left` with entries.
+  /// meet columns of `left` with entries, or those between the first and the last of these.
   std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const;
+  /// The bytes that travel of a sum for tile (i, j), dense, with products in `met` rows of a span.
+  std::int64_t bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   Offset nnz() const;
   std::string text() const;  // shape, tiles, grid, entries of the fullest tile against the mean
 };
+
+/// Whether so many rows of a span are worth being named one by one, with kRowName bytes each.
+bool worth_naming(std::int64_t met, Span all);
+constexpr std::int64_t kRowName = 4;
 
 /// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
 /// has the same number of them and any two matrices on one grid fit together. Columns of a dense matrix, which nothing has
@@ -98,6 +108,7 @@ struct TileMap {
 TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
                  ProcessGrid grid, TileValue value, bool sparse);
 
+inline std::int64_t padded_to(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
 std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz);
 
 /// A sparse blob, read in place. `tile` may have fewer rows than the blob where only the row offsets are read.
@@ -106,6 +117,9 @@ CsrView<V> csr_of(const std::byte* blob, const TileAt& tile);
 /// Writes the blob of a tile.
 template <class V>
 void write_csr(const CsrView<V>& from, std::byte* blob);
+
+/// Numbers of rows or columns of a tile, ascending.
+using TileRows = std::shared_ptr<const std::vector<Index>>;
 
 /// A tile on its way here, or here: in this rank's arena, or fetched. Shares its bytes.
 class TileHere {
@@ -134,7 +148,9 @@ class TileHere {
     std::shared_ptr<void> memory;
     std::shared_ptr<Pool> pool;  // takes the memory back; null: the memory is freed
     Transport::Ticket ticket = 0;
-    Span rows;  // the rows that are fetched; the memory has room for all rows
+    Span rows;       // the rows that are fetched; the memory has room for all rows
+    TileRows named;  // null: all of `rows`
+    bool has(Span wanted, const TileRows& some) const;
     ~Landing();
   };
   TileAt tile_;
@@ -188,9 +204,11 @@ class TileMatrix {
   /// Starts to fetch a tile; TileHere::data() waits for it. A tile that someone on this rank still holds is not fetched
   /// again. It lands on the device where the tiles are on one.
   TileHere async_get_tile(std::int64_t i, std::int64_t j);
-  /// The same for a product with `left` on its left: of a dense tile only the rows that meet columns of `left` with entries
-  /// are fetched. The places of the other rows must not be read.
-  TileHere async_get_for(const TileAt& left, std::int64_t i, std::int64_t j);
+  /// The same of some rows of a dense tile. The places of the other rows must not be read.
+  TileHere async_get_rows(std::int64_t i, std::int64_t j, Span rows);
+  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named);
+  /// The columns of a sparse tile with entries. `here` has its bytes; what is found for an own tile is kept.
+  TileRows columns_met(std::int64_t i, std::int64_t j, const TileHere& here);
   /// The tile in host memory, wherever the tiles are; the second call also waits for it.
   TileHere async_get_on_host(std::int64_t i, std::int64_t j);
   TileHere get_on_host(std::int64_t i, std::int64_t j);
@@ -222,8 +240,9 @@ class TileMatrix {
 
  private:
   void require_tile(std::int64_t i, std::int64_t j) const;
+  std::shared_ptr<TileHere::Landing> land(std::int64_t bytes, bool to_host);
   std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, Span bytes, bool to_host);
-  TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host);
+  TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host, const TileRows& named = nullptr);
 
   std::shared_ptr<Comm> comm_;
   TileMap map_;
@@ -236,6 +255,7 @@ class TileMatrix {
 
   /// Fetched tiles that someone may still hold, by their number.
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_, held_on_host_;
+  std::map<std::int64_t, TileRows> columns_met_;
   std::shared_ptr<TileHere::Pool> pool_;
   std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();
 };

@@ -45,6 +45,16 @@ def check(comm):
         theirs = np.empty(5000)
         t.get(theirs, r, 64)
         np.testing.assert_array_equal(theirs, np.random.default_rng(r).random(5000))
+        for row_bytes in (8, 24, 4000):  # the numbers as rows: single ones come, the others stay
+            some, per = np.zeros(5000), row_bytes // 8
+            rows = np.unique(np.random.default_rng(7).integers(0, 5000 // per, 300)).astype(
+                np.int32
+            )
+            t.get_rows(some, r, 64, row_bytes, rows)
+            entries = (rows[:, None] * per + np.arange(per)).ravel()
+            np.testing.assert_array_equal(some[entries], theirs[entries])
+            some[entries] = 0
+            assert not some.any()
     # claims
     claimed = []
     while (k := t.fetch_add(n - 1, 8)) < CLAIMS:
