@@ -15,7 +15,7 @@ from penstock.dist._tiles import tiled_array
 __all__ = ["matmul", "plan"]
 
 ALGORITHMS = ("one_sided", "summa")
-STATIONARY = ("auto", "a", "b", "c")
+STATIONARY = ("auto", "a", "b", "c", "cover")
 _STEAL = {False: "none", None: "none", True: "locality", "random": "random", "locality": "locality"}
 
 
@@ -45,8 +45,11 @@ def matmul(
         Sparse or dense; its tile rows are as large as A's tile columns.
     stationary : str
         Whose tiles stay where they are, and whose owners do the work: "c" (A and B travel), "a" (B and sums for C), "b"
-        (A and sums for C). "auto": of the three, what the model of `penstock scale` finds fastest, with the tiles as
-        they are, on the network that `penstock probe --mpi` measured, or a preset.
+        (A and sums for C). "cover": B for some entries of A and C for the others, so that the fewest rows of B and of
+        sums travel (a minimum vertex cover of each tile); for a dense B in host memory. The first product cuts A in
+        two, and A keeps both parts, which take its memory once more. "auto": of "a", "b" and "c", what the model of
+        `penstock scale` finds fastest, with the tiles as they are, on the network that `penstock probe --mpi` measured,
+        or a preset.
     steal : bool or str
         Ranks that are done work on what others have not begun: "locality" (or True) on products one of whose tiles they
         own, "random" on any.

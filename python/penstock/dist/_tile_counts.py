@@ -49,8 +49,8 @@ class ProductCounts:
     b_owner: np.ndarray  # (K, N)
     c_owner: np.ndarray  # (M, N)
     compression: float = 1.0  # products for each entry of C
-    # (M, K, 6), where B is dense: where rows and columns of A[i, k] with entries begin and end, how many rows of a sum and
-    # of B[k, j] travel, as shares of the tile's
+    # (M, K, 6), where B is dense: where rows and columns of A[i, k] with entries begin and end, how many rows of a sum
+    # and of B[k, j] travel, as shares of the tile's
     spans: np.ndarray | None = None
 
     def __repr__(self) -> str:
@@ -240,8 +240,8 @@ def one_by_one(share: np.ndarray, between: np.ndarray) -> np.ndarray:
 
 
 def parts(c: np.ndarray, spans: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """(M, K, N): bytes of a partial product, C and B dense. Where some rows travel and not all between the first and the
-    last, each has its number with it."""
+    """(M, K, N): bytes of a partial product, C and B dense. Where some rows travel and not all between the first and
+    the last, each has its number with it."""
     touched = spans[..., 4]
     names = np.where(one_by_one(touched, spans[..., :2]), _ROW_NAME * touched * high[:, None], 0.0)
     return c[:, None, :] * touched[:, :, None] + names[:, :, None]

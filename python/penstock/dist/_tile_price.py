@@ -247,8 +247,8 @@ def _soonest(
 def _asks_for_a_early(
     c: ProductCounts, prefetch: int, who: np.ndarray, i: np.ndarray, k: np.ndarray, far: np.ndarray
 ) -> np.ndarray:
-    """Whether the rank of each product fetches tiles of A one product ahead of B: another rank's tile of A says which rows
-    of B travel. `far`: both tiles are other ranks'."""
+    """Whether the rank of each product fetches tiles of A one product ahead of B: another rank's tile of A says which
+    rows of B travel. `far`: both tiles are other ranks'."""
     if c.spans is None or not prefetch:
         return np.zeros(who.size, bool)
     waits = far & one_by_one(c.spans[i, k, 5], c.spans[i, k, 2:4])
@@ -258,8 +258,8 @@ def _asks_for_a_early(
 def _here_already(
     c: ProductCounts, kept: np.ndarray, who: np.ndarray, i: np.ndarray, k: np.ndarray, j: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whether one of so many products before, `kept` of each product's rank, whose tiles a rank still has, had the tile of A, and what is needed of
-    that of B."""
+    """Whether one of so many products before, `kept` of each product's rank, whose tiles a rank still has, had the tile
+    of A, and what is needed of that of B."""
     a, b = np.zeros(who.size, bool), np.zeros(who.size, bool)
     spans = np.zeros((who.size, 6)) if c.spans is None else c.spans[i, k]
     begin, end, whole = spans[:, 2], spans[:, 3], ~one_by_one(spans[:, 5], spans[:, 2:4])

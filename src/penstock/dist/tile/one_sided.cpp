@@ -100,7 +100,7 @@ class OneSidedProduct {
               take_in(number, products, piece, bytes);
             },
             a.mailbox()),
-        work_(prepared_.plan, a, b, prepared_.c, mail_, options.steal, options.seed),
+        work_(prepared_, a, b, mail_, options.steal, options.seed),
         ahead_(products_ahead(*prepared_.local, prepared_.plan, a, b, options, steals_)) {
     if (ahead_ > 0)
       waits_for_a_ = std::ranges::any_of(
@@ -124,6 +124,7 @@ class OneSidedProduct {
 
  private:
   const std::vector<TileProduct>& products() const { return prepared_.plan.products; }
+  TileMatrix& left_of(const TileProduct& p) const { return penstock::left_of(prepared_, a_, p); }
   bool mine(const TileProduct& p) const { return prepared_.c.owner(p.i, p.j) == comm_->rank(); }
 
   /// Adds a piece that another rank has sent to an own tile of C.
@@ -144,7 +145,7 @@ class OneSidedProduct {
       if (!more_) break;
       const auto& p = products()[static_cast<std::size_t>(n)];
       under_way_.push_back({n,
-                            a_.async_get_tile(p.i, p.k),
+                            left_of(p).async_get_tile(p.i, p.k),
                             {},
                             options_.mask ? options_.mask->async_get_tile(p.i, p.j) : TileHere{}});
       auto& tiles = under_way_.back();
@@ -155,18 +156,18 @@ class OneSidedProduct {
   }
 
   bool needs_names(const TileProduct& p) const {
-    const auto& left = a_.map().at(p.i, p.k);
+    const auto& left = left_of(p).map().at(p.i, p.k);
     return !b_.map().sparse && !b_.mine(p.k, p.j) && b_.map().one_by_one(left.cols_met, left.col_span());
   }
-  bool waits_for_a(const TileProduct& p) const { return !a_.mine(p.i, p.k) && needs_names(p); }
+  bool waits_for_a(const TileProduct& p) const { return !left_of(p).mine(p.i, p.k) && needs_names(p); }
 
   /// Starts to fetch what a product needs of B; before that, waits for its tile of A if that says which rows these are.
   void ask_for_b(Fetched& tiles) {
     if (std::exchange(tiles.asked_for_b, true)) return;
     const auto& p = products()[static_cast<std::size_t>(tiles.product)];
     if (b_.map().sparse) tiles.b = b_.async_get_tile(p.k, p.j);
-    else if (needs_names(p)) tiles.b = b_.async_get_rows(p.k, p.j, a_.columns_met(p.i, p.k, tiles.a));
-    else tiles.b = b_.async_get_rows(p.k, p.j, a_.map().at(p.i, p.k).col_span());
+    else if (needs_names(p)) tiles.b = b_.async_get_rows(p.k, p.j, left_of(p).columns_met(p.i, p.k, tiles.a));
+    else tiles.b = b_.async_get_rows(p.k, p.j, left_of(p).map().at(p.i, p.k).col_span());
     times_.fetched += tiles.b.fetched();
   }
 
@@ -178,7 +179,7 @@ class OneSidedProduct {
     for (int n = 0; n < std::min<std::int64_t>(ahead_, std::ssize(under_way_)); ++n)
       ask_for_b(under_way_[static_cast<std::size_t>(n)]);
     const auto& p = products()[static_cast<std::size_t>(current_.product)];
-    const TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, a_)};
+    const TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, left_of(p))};
     const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, b_)};
     const TileView mask{options_.mask ? current_.mask.data() : nullptr, current_.mask.tile()};
     times_.communication += clock_.lap();

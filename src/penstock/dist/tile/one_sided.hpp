@@ -65,7 +65,10 @@ struct TilePlan {
   std::unique_ptr<LocalProduct> local;
   TileMap c;
   MultiplyPlan plan;
+  std::shared_ptr<TileSplit> split;  // of A, where the plan is a cover's
 };
+/// The tiles of A that a product of the plan multiplies.
+TileMatrix& left_of(const TilePlan& plan, TileMatrix& a, const TileProduct& product);
 TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
 
 /// Bytes that this rank needs for C, for each grid.rows rows of tiles. Collective.

@@ -13,7 +13,7 @@
 namespace penstock {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames{"a", "b", "c"};
+constexpr std::array<std::string_view, 4> kNames{"a", "b", "c", "cover"};
 
 /// Products in a plan, which takes up to 13 GB then, and every rank has it.
 constexpr std::int64_t kMostProducts = 1 << 28;
@@ -44,7 +44,7 @@ Stationary stationary(std::string_view which) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (which == kNames[i]) return static_cast<Stationary>(i);
   throw Error(Errc::invalid_argument,
-              "stationary '" + std::string(which) + "' is unknown: choose one of a, b, c");
+              "stationary '" + std::string(which) + "' is unknown: choose one of a, b, c, cover");
 }
 
 std::string_view name(Stationary which) { return kNames[static_cast<std::size_t>(which)]; }
@@ -124,6 +124,9 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   require_fitting(a, b, c);
   if (mask) require_mask(*mask, c);
   require(replicas == 1 || kept == Stationary::c, "replicas are of stationary C");
+  require(
+      kept != Stationary::cover,
+      "a plan of stationary 'cover' is made of A's entries, not of directories: multiply, and ask C.plan()");
   const GridLayers layers(c.grid, replicas);
   MultiplyPlan plan;
   plan.kept = kept, plan.replicas = replicas, plan.ranks = c.grid.ranks();
@@ -198,7 +201,7 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
           switch (kept) {
             case Stationary::a: add(x, y, z); break;
             case Stationary::b: add(z, x, y); break;
-            case Stationary::c: add(x, z, y); break;
+            default: add(x, z, y); break;
           }
         }
         close();

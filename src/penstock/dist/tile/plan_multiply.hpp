@@ -10,9 +10,11 @@
 // algorithms of Brock et al. (ICS 2024, section 3.2) differ in nothing else.
 namespace penstock {
 
-/// The matrix whose tiles stay where they are: what is multiplied with a tile is its owner's work.
-enum class Stationary { a, b, c };
-Stationary stationary(std::string_view name);  // "a", "b", "c"; throws Error{invalid_argument} listing them
+/// The matrix whose tiles stay where they are: what is multiplied with a tile is its owner's work. cover: B stays for some
+/// entries of A, C for the others, so that the fewest rows travel (tile_cover.hpp).
+enum class Stationary { a, b, c, cover };
+Stationary stationary(
+    std::string_view name);  // "a", "b", "c", "cover"; throws Error{invalid_argument} listing them
 std::string_view name(Stationary which);
 
 /// C(i, j) += A(i, k) B(k, j).
@@ -23,7 +25,8 @@ struct TileProduct {
   std::int64_t fetched = 0;  // bytes that it needs of A(i, k) and B(k, j) where they are not the owner's
   /// Bytes of the result where C(i, j) is not the owner's; sparse: expected; of a copy of a dense tile (replicas): at most.
   std::int64_t sent = 0;
-  double flops = 0;  // multiplications and additions; SpGEMM: expected, or counted
+  double flops = 0;   // multiplications and additions; SpGEMM: expected, or counted
+  bool at_b = false;  // of the part of A that goes to B (cover)
 };
 
 /// What is known of a product of sparse tiles before it is computed.

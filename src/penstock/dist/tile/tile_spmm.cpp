@@ -1,5 +1,5 @@
-// C(i, j) += A(i, k) B(k, j), A sparse, B and C dense, on the CPU. Products are added in place. A sum knows the rows in
-// which it has products, and only these travel to another rank.
+// C(i, j) += A(i, k) B(k, j), A sparse, B and C dense, on the CPU. Products are added in place. A sum for another rank knows
+// the rows in which it has products, and only these travel.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -16,64 +16,30 @@ namespace {
 /// 0, how many rows follow: their numbers, padded to 8 bytes, and then their entries.
 constexpr std::int64_t kDenseHead = 8;
 
+/// A dense sum in memory of its own or of others; whoever makes it says which rows have products.
 template <Semiring S, class V>
-class DenseSum final : public TileSum {
+class DenseSum : public TileSum {
+ protected:
   using T = typename S::value_type;
+  static constexpr auto kWord = static_cast<std::int64_t>(sizeof(T));
 
  public:
-  DenseSum(const TileAt& tile, std::byte* place) : tile_(tile) {
-    if (!place && tile.nnz > 0) {
-      own_ = reuse<T>(tile.nnz);
-      place = reinterpret_cast<std::byte*>(own_.data);
-    }
-    data_ = reinterpret_cast<T*>(place);
-  }
+  DenseSum(const TileAt& tile, std::byte* place) : tile_(tile), data_(reinterpret_cast<T*>(place)) {}
 
   void multiply_add(const TileView& a, const TileView& b) override {
-    const auto cols = tile_.cols;
-    const DenseView<const T> x{reinterpret_cast<const T*>(b.data), b.tile.rows, cols, cols, 1};
     const auto rows = fresh_ ? Span{0, tile_.rows} : a.tile.row_span();  // the first one writes all
-    const DenseView<T> y{data_ + rows.first * cols, rows.size(), cols, cols, 1};
-    spmm<S, V>(rows_of<V>(a, rows), x, y, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
+    multiply(rows_of<V>(a, rows), b, data_ + rows.first * tile_.cols);
     rows_ = rows_.with(a.tile.row_span()), fresh_ = false;
-    if (own_.size > 0) mark(csr_of<One>(a.data, a.tile), a.tile.row_span());
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
     begin();
-    if (worth_naming(met_, rows_)) named_pieces(most, piece);
-    else contiguous_pieces(most, piece);
-  }
-
-  void add_piece(const std::byte* piece, std::int64_t bytes) override {
-    begin();
-    std::int64_t first = 0;
-    std::memcpy(&first, piece, kDenseHead);
-    if (first < 0) return add_named(piece + kDenseHead, -first);
-    const auto* from = reinterpret_cast<const T*>(piece + kDenseHead);
-    const auto count = (bytes - kDenseHead) / static_cast<std::int64_t>(sizeof(T));
-    for (std::int64_t n = 0; n < count; ++n) data_[first + n] = S::add(data_[first + n], from[n]);
-  }
-
-  Offset finish() override {
-    begin();
-    return tile_.nnz;
-  }
-  void take(std::byte*) override {}
-
- private:
-  /// The first product overwrites what is there; anything else finds zeros.
-  void begin() {
-    if (std::exchange(fresh_, false)) std::fill_n(data_, tile_.nnz, S::zero());
-  }
-
-  void contiguous_pieces(std::int64_t most, const Piece& piece) {
-    const auto step = (most - kDenseHead) / static_cast<std::int64_t>(sizeof(T));
+    const auto step = (most - kDenseHead) / kWord;
     auto first = rows_.first * tile_.cols;
     const auto end = rows_.end * tile_.cols;
     do {
       const auto count = std::min(step, end - first);
-      const auto bytes = count * static_cast<std::int64_t>(sizeof(T));
+      const auto bytes = count * kWord;
       const auto write = [&](std::byte* to) {
         std::memcpy(to, &first, kDenseHead);
         if (bytes > 0) std::memcpy(to + kDenseHead, data_ + first, static_cast<std::size_t>(bytes));
@@ -83,53 +49,143 @@ class DenseSum final : public TileSum {
     } while (first < end);
   }
 
-  /// Marks the rows with products, of which alone a sum for another rank consists.
-  void mark(const CsrView<One>& a, Span rows) {
-    if (marked_.empty()) marked_.resize(static_cast<std::size_t>(tile_.rows));
-    for (auto r = rows.first; r < rows.end; ++r)
-      if (a.indptr[r] < a.indptr[r + 1]) met_ += std::exchange(marked_[static_cast<std::size_t>(r)], 1) == 0;
+  void add_piece(const std::byte* piece, std::int64_t bytes) override {
+    begin();
+    std::int64_t first = 0;
+    std::memcpy(&first, piece, kDenseHead);
+    if (first < 0) return add_named(piece + kDenseHead, -first);
+    const auto* from = reinterpret_cast<const T*>(piece + kDenseHead);
+    add_to(first, from, (bytes - kDenseHead) / kWord);
   }
 
-  /// Whole rows. Where a piece is smaller than one row, all rows between the first and the last travel.
-  void named_pieces(std::int64_t most, const Piece& piece) {
-    const auto row = tile_.cols * static_cast<std::int64_t>(sizeof(T));
-    const auto step = (most - 2 * kDenseHead) / (row + kRowName);
-    if (step < 1) return contiguous_pieces(most, piece);
-    std::vector<Index> names;
-    names.reserve(static_cast<std::size_t>(met_));
-    for (auto r = rows_.first; r < rows_.end; ++r)
-      if (marked_[static_cast<std::size_t>(r)]) names.push_back(static_cast<Index>(r));
-    for (std::int64_t n = 0; n < met_; n += step) {
-      const auto count = std::min(step, met_ - n);
-      const auto* const some = names.data() + n;
-      const auto write = [&](std::byte* to) {
-        const auto head = -count;
-        std::memcpy(to, &head, kDenseHead);
-        std::memcpy(to += kDenseHead, some, static_cast<std::size_t>(count * kRowName));
-        to += padded_to(count * kRowName, 8);
-        for (std::int64_t r = 0; r < count; ++r, to += row)
-          std::memcpy(to, data_ + some[r] * tile_.cols, static_cast<std::size_t>(row));
-      };
-      piece(kDenseHead + padded_to(count * kRowName, 8) + count * row, write, n + count == met_);
-    }
+  Offset finish() override {
+    begin();
+    return tile_.nnz;
   }
+  void take(std::byte*) override {}
 
+ protected:
+  /// Writes the product to y where nothing has been, else adds it.
+  void multiply(const CsrView<V>& a, const TileView& b, T* y) {
+    const auto cols = tile_.cols;
+    const DenseView<const T> right{reinterpret_cast<const T*>(b.data), b.tile.rows, cols, cols, 1};
+    const DenseView<T> out{y, a.rows, cols, cols, 1};
+    spmm<S, V>(a, right, out, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
+  }
   void add_named(const std::byte* names, std::int64_t count) {
     const auto* const rows = reinterpret_cast<const Index*>(names);
     const auto* from = reinterpret_cast<const T*>(names + padded_to(count * kRowName, 8));
-    for (std::int64_t n = 0; n < count; ++n, from += tile_.cols) {
-      auto* const to = data_ + rows[n] * tile_.cols;
-      for (std::int64_t c = 0; c < tile_.cols; ++c) to[c] = S::add(to[c], from[c]);
-    }
+    for (std::int64_t n = 0; n < count; ++n) add_to(rows[n] * tile_.cols, from + n * tile_.cols, tile_.cols);
+  }
+  void add_to(std::int64_t first, const T* from, std::int64_t count) {
+    for (std::int64_t n = 0; n < count; ++n) data_[first + n] = S::add(data_[first + n], from[n]);
   }
 
   TileAt tile_;
-  Span rows_{0, 0};  // the rows that have products, of a sum for another rank by name
-  std::int64_t met_ = 0;
-  std::vector<std::uint8_t> marked_;
+  Span rows_{0, 0};  // between which products are
   bool fresh_ = true;
-  Array<T> own_;
   T* data_ = nullptr;
+
+ private:
+  /// The first product overwrites what is there; anything else finds zeros.
+  void begin() {
+    if (std::exchange(fresh_, false)) std::fill_n(data_, tile_.nnz, S::zero());
+  }
+};
+
+/// A sum for another rank, of which only the rows with products travel. As long as it has one product, only these exist, too.
+template <Semiring S, class V>
+class SentSum final : public DenseSum<S, V> {
+  using Base = DenseSum<S, V>;
+  using Base::data_, Base::fresh_, Base::kWord, Base::rows_, Base::tile_;
+  using typename Base::T;
+
+ public:
+  explicit SentSum(const TileAt& tile) : Base(tile, nullptr) {}
+
+  void multiply_add(const TileView& a, const TileView& b) override {
+    const auto entries = rows_of<V>(a, a.tile.row_span());
+    if (fresh_ && multiply_rows(entries, a.tile.row_span(), b)) return;
+    widen();
+    Base::multiply_add(a, b);
+    for (std::int64_t r = 0; r < entries.rows; ++r)
+      if (entries.indptr[r] < entries.indptr[r + 1]) mark(a.tile.row_span().first + r);
+  }
+
+  /// Whole rows with their numbers. Where a piece is smaller than one row, all rows between the first and the last travel.
+  void pieces(std::int64_t most, const TileSum::Piece& piece) override {
+    const auto row = tile_.cols * kWord, count = few_ ? std::ssize(names_) : met_;
+    const auto step = (most - 2 * kDenseHead) / (row + kRowName);
+    if (step < 1 || !worth_naming(count, rows_)) {
+      widen();
+      return Base::pieces(most, piece);
+    }
+    if (!few_)
+      for (auto r = rows_.first; r < rows_.end; ++r)
+        if (marked_[static_cast<std::size_t>(r)]) names_.push_back(static_cast<Index>(r));
+    for (std::int64_t n = 0; n < count; n += step) {
+      const auto some = std::min(step, count - n), head = -some;
+      const auto write = [&](std::byte* to) {
+        std::memcpy(to, &head, kDenseHead);
+        std::memcpy(to += kDenseHead, names_.data() + n, static_cast<std::size_t>(some * kRowName));
+        to += padded_to(some * kRowName, 8);
+        if (few_) std::memcpy(to, data_ + n * tile_.cols, static_cast<std::size_t>(some * row));
+        for (std::int64_t r = n; r < n + some && !few_; ++r, to += row)
+          std::memcpy(to, data_ + names_[static_cast<std::size_t>(r)] * tile_.cols,
+                      static_cast<std::size_t>(row));
+      };
+      piece(kDenseHead + padded_to(some * kRowName, 8) + some * row, write, n + some == count);
+    }
+  }
+
+ private:
+  /// The first product, of the rows with entries alone. False: there are too many of them.
+  bool multiply_rows(const CsrView<V>& a, Span at, const TileView& b) {
+    for (std::int64_t r = 0; r < a.rows; ++r)
+      if (a.indptr[r] < a.indptr[r + 1])
+        names_.push_back(static_cast<Index>(at.first + r)), ends_.push_back(a.indptr[r]);
+    if (!worth_naming(std::ssize(names_), at)) {
+      names_.clear(), ends_.clear();
+      return false;
+    }
+    ends_.push_back(a.indptr[a.rows]);
+    auto rows = a;
+    rows.rows = std::ssize(names_), rows.indptr = ends_.data();
+    hold(rows.rows);
+    this->multiply(rows, b, data_);
+    rows_ = at, few_ = true, fresh_ = false;
+    return true;
+  }
+
+  /// From now on all rows of the tile exist.
+  void widen() {
+    if (!fresh_ && !few_) return;
+    const auto few = own_;
+    hold(tile_.rows);
+    if (fresh_) return;
+    std::fill_n(data_, tile_.nnz, S::zero());
+    for (std::size_t n = 0; n < names_.size(); ++n) {
+      mark(names_[n]);
+      std::copy_n(few.data + static_cast<std::int64_t>(n) * tile_.cols, tile_.cols,
+                  data_ + names_[n] * tile_.cols);
+    }
+    names_.clear(), few_ = false;
+  }
+  void hold(std::int64_t rows) {
+    own_ = reuse<T>(rows * tile_.cols);
+    data_ = own_.data;
+  }
+  void mark(std::int64_t row) {
+    if (marked_.empty()) marked_.resize(static_cast<std::size_t>(tile_.rows));
+    met_ += std::exchange(marked_[static_cast<std::size_t>(row)], 1) == 0;
+  }
+
+  bool few_ = false;  // data_ has the rows named in names_, one after the other
+  std::vector<Index> names_;
+  std::vector<Offset> ends_;
+  std::vector<std::uint8_t> marked_;  // where all rows exist: those with products
+  std::int64_t met_ = 0;
+  Array<T> own_;
 };
 
 template <Semiring S, class V>
@@ -137,6 +193,7 @@ class Spmm final : public LocalProduct {
  public:
   TileValue result() const override { return tile_value<typename S::value_type>(); }
   std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const override {
+    if (!place) return std::make_unique<SentSum<S, V>>(tile);
     return std::make_unique<DenseSum<S, V>>(tile, place);
   }
 };

@@ -8,6 +8,7 @@
 
 #include "penstock/core/machine.hpp"
 #include "penstock/dist/tile/one_sided.hpp"
+#include "penstock/dist/tile/tile_cover.hpp"
 #include "penstock/dist/tile/tile_gpu.hpp"
 
 namespace penstock {
@@ -149,6 +150,14 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
                   ", or raise memory=");
 }
 
+void require_cover(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options) {
+  require(!b.map().sparse, "stationary 'cover' is for a dense B: choose one of a, b, c");
+  require(options.replicas == 1, "stationary 'cover' has one copy of C: leave replicas out");
+  if (!a.map().gathers)
+    throw Error(Errc::not_compiled, "stationary 'cover' is for tiles in host memory: transport '" +
+                                        a.transport()->name() + "' fetches no single rows");
+}
+
 }  // namespace
 
 LapClock::LapClock() : last_(0) { lap(); }
@@ -178,8 +187,19 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);
   require_memory(a, b, out.c, counts, options);
-  out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask, options.replicas);
+  if (options.kept == Stationary::cover) {
+    require_cover(a, b, options);
+    out.split = split_of(a);
+    out.plan = plan_cover(*out.split, b.map(), out.c);
+  } else {
+    out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask, options.replicas);
+  }
   return out;
+}
+
+TileMatrix& left_of(const TilePlan& plan, TileMatrix& a, const TileProduct& product) {
+  if (!plan.split) return a;
+  return product.at_b ? plan.split->at_b : plan.split->at_c;
 }
 
 std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {

@@ -21,49 +21,50 @@ constexpr double kPasses = 3;
 
 }  // namespace
 
-TileWork::TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c,
-                   TileMail& mail, Steal steal, std::uint64_t seed)
-    : plan_(plan),
+TileWork::TileWork(const TilePlan& prepared, TileMatrix& a, const TileMatrix& b, TileMail& mail, Steal steal,
+                   std::uint64_t seed)
+    : prepared_(prepared),
+      plan_(prepared.plan),
       a_(a),
       b_(b),
-      c_(c),
+      c_(prepared.c),
       mail_(mail),
       steal_(a.comm()->size() > 1 ? steal : Steal::none),
       me_(a.comm()->rank()),
-      loads_(static_cast<std::size_t>(plan.ranks)),
-      begin_(static_cast<std::size_t>(plan.ranks), -1) {
-  for (const auto& p : plan.products) ++loads_[static_cast<std::size_t>(p.owner)];
-  for (std::int64_t g = std::ssize(plan.groups) - 2; g >= 0; --g)
+      loads_(static_cast<std::size_t>(plan_.ranks)),
+      begin_(static_cast<std::size_t>(plan_.ranks), -1) {
+  for (const auto& p : plan_.products) ++loads_[static_cast<std::size_t>(p.owner)];
+  for (std::int64_t g = std::ssize(plan_.groups) - 2; g >= 0; --g)
     begin_[static_cast<std::size_t>(product(group(g)).owner)] = g;
   if (steal_ == Steal::random) {
-    for (std::int64_t g = 0; g + 1 < std::ssize(plan.groups); ++g)
+    for (std::int64_t g = 0; g + 1 < std::ssize(plan_.groups); ++g)
       (product(group(g)).owner == me_ ? own_ : any_).push_back(g);
     std::mt19937_64 random(seed * 1000003 + static_cast<std::uint64_t>(me_));
     std::shuffle(any_.begin(), any_.end(), random);
     return;
   }
-  std::vector<std::vector<std::int64_t>> near(static_cast<std::size_t>(plan.ranks));
-  for (std::int64_t g = 0; g + 1 < std::ssize(plan.groups); ++g) {
+  std::vector<std::vector<std::int64_t>> near(static_cast<std::size_t>(plan_.ranks));
+  for (std::int64_t g = 0; g + 1 < std::ssize(plan_.groups); ++g) {
     const auto first = soonest(g);
     for (std::int64_t turn = 0; turn < group(g + 1) - group(g); ++turn) {
       const auto n = in_turn(g, first, turn);
       const auto& p = product(n);
       if (p.owner == me_) own_.push_back(n);
       else if (steal_ == Steal::locality &&
-               (a.mine(p.i, p.k) || b.mine(p.k, p.j) || c.owner(p.i, p.j) == me_))
+               (left_of(p).mine(p.i, p.k) || b.mine(p.k, p.j) || c_.owner(p.i, p.j) == me_))
         near[static_cast<std::size_t>(p.owner)].push_back(n);
     }
   }
   // Every rank begins with the rank after it: of victims with equally much left, ranks try different ones.
-  for (int step = 1; step < plan.ranks; ++step) {
-    const auto r = (me_ + step) % plan.ranks;
+  for (int step = 1; step < plan_.ranks; ++step) {
+    const auto r = (me_ + step) % plan_.ranks;
     if (auto& found = near[static_cast<std::size_t>(r)]; !found.empty())
       victims_.push_back({r, std::move(found)});
   }
 }
 
 std::int64_t TileWork::fetched_of_b(const TileProduct& p) const {
-  return b_.map().bytes_for(a_.map().at(p.i, p.k), p.k, p.j);
+  return b_.map().bytes_for(left_of(p).map().at(p.i, p.k), p.k, p.j);
 }
 
 /// The product of a stationary tile that its owner begins with. Nothing hides what a rank's very first product waits for:
@@ -75,7 +76,7 @@ std::int64_t TileWork::soonest(std::int64_t g) const {
   if (begin_[static_cast<std::size_t>(owner)] != g) return begin;
   const auto wait = [&](std::int64_t n, std::int64_t in_row, std::int64_t in_column) {
     const auto& p = product(n);
-    return (a_.map().owner(p.i, p.k) == owner ? 0 : a_.map().bytes(p.i, p.k) * in_row) +
+    return (left_of(p).map().owner(p.i, p.k) == owner ? 0 : left_of(p).map().bytes(p.i, p.k) * in_row) +
            (b_.map().owner(p.k, p.j) == owner ? 0 : fetched_of_b(p) * in_column);
   };
   const auto crowded = [&](std::int64_t n) {
@@ -145,7 +146,7 @@ bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t
                      : gpu                                ? kGpuBytes
                                                           : kBytes;
   double moved = 0;
-  if (!a_.mine(p.i, p.k)) moved += static_cast<double>(a_.map().bytes(p.i, p.k));
+  if (!left_of(p).mine(p.i, p.k)) moved += static_cast<double>(left_of(p).map().bytes(p.i, p.k));
   if (!b_.mine(p.k, p.j)) moved += static_cast<double>(fetched_of_b(p));
   if (c_.owner(p.i, p.j) != me_) {
     const auto& at = c_.at(p.i, p.j);

@@ -18,8 +18,8 @@ namespace penstock {
 class TileWork {
  public:
   static constexpr std::int64_t kNone = -1;
-  TileWork(const MultiplyPlan& plan, const TileMatrix& a, const TileMatrix& b, const TileMap& c,
-           TileMail& mail, Steal steal, std::uint64_t seed);
+  TileWork(const TilePlan& plan, TileMatrix& a, const TileMatrix& b, TileMail& mail, Steal steal,
+           std::uint64_t seed);
   /// Words of the arena that claims need.
   static std::int64_t counters(const MultiplyPlan& plan) { return plan.turns() + 1; }
 
@@ -46,8 +46,12 @@ class TileWork {
   std::int64_t rob_near(const TileTimes& so_far);
   std::int64_t rob_any(const TileTimes& so_far);
 
+  const TileMatrix& left_of(const TileProduct& p) const { return penstock::left_of(prepared_, a_, p); }
+
+  const TilePlan& prepared_;
   const MultiplyPlan& plan_;
-  const TileMatrix &a_, &b_;
+  TileMatrix& a_;
+  const TileMatrix& b_;
   const TileMap& c_;
   TileMail& mail_;
   Steal steal_;

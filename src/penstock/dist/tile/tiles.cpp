@@ -125,7 +125,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
     }
   transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
   map_.gathers = transport_->gets_rows();
-  held_.clear(), held_on_host_.clear(), columns_met_.clear();
+  held_.clear(), held_on_host_.clear(), columns_met_.clear(), split_ = nullptr;
   pool_ = nullptr;
   std::int64_t largest = 0;
   std::optional<OwnedStream> stream;
@@ -225,7 +225,7 @@ std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
 std::shared_ptr<TileHere::Landing> TileMatrix::land(std::int64_t bytes, bool to_host) {
   auto landing = std::make_shared<TileHere::Landing>();
   if (to_host || !pool_) {
-    landing->memory = allocate_bytes(bytes, {});
+    landing->memory = reuse_bytes(bytes, {});
   } else {
     auto& free = pool_->free;
     if (free.empty()) {
@@ -351,7 +351,7 @@ TileMatrix TileMatrix::rows_of_tiles(std::int64_t first, std::int64_t last) cons
   map.tile_rows = std::min(map.tile_rows, std::max<std::int64_t>(map.rows, 1));  // as tile_map() chooses
   const auto across = map_.across();
   map.tiles.assign(map_.tiles.begin() + first * across, map_.tiles.begin() + last * across);
-  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear();
+  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;
   return out;
 }
 

@@ -76,6 +76,7 @@ struct TileMap {
   TileValue value = TileValue::float64;
   bool sparse = true;
   bool gathers = true;        // of dense tiles single rows can travel
+  bool turned = false;        // tile (i, j) is whose (j, i) would be
   std::vector<TileAt> tiles;  // row by row
 
   std::int64_t down() const { return (rows + tile_rows - 1) / tile_rows; }
@@ -84,7 +85,7 @@ struct TileMap {
   const TileAt& at(std::int64_t i, std::int64_t j) const {
     return tiles[static_cast<std::size_t>(number(i, j))];
   }
-  int owner(std::int64_t i, std::int64_t j) const { return grid.owner(i, j); }
+  int owner(std::int64_t i, std::int64_t j) const { return turned ? grid.owner(j, i) : grid.owner(i, j); }
   /// The bytes of the tile's blob.
   std::int64_t bytes(std::int64_t i, std::int64_t j) const;
   /// Whether `met` of the rows in a span of a dense tile travel one by one, and not all of them in one piece.
@@ -178,6 +179,8 @@ struct TileMailbox {
   int places = 0;
 };
 
+struct TileSplit;
+
 /// A matrix of tiles: its directory, and an arena for the tiles of this rank. A rank reads tiles without any other rank
 /// taking part; making and renewing tiles is collective.
 class TileMatrix {
@@ -197,6 +200,8 @@ class TileMatrix {
   const std::shared_ptr<Transport>& transport() const { return transport_; }
   const MakeTransport& make_transport() const { return make_; }
   const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
+  /// Its entries in two parts (tile_cover.hpp), once a product has made them; null before, and after renew_tiles().
+  std::shared_ptr<TileSplit>& split() { return split_; }
   bool mine(std::int64_t i, std::int64_t j) const { return map_.owner(i, j) == comm_->rank(); }
   bool on_device() const { return penstock::on_device(*transport_); }
   Where where() const { return transport_->where(); }  // whose memory its tiles are
@@ -256,6 +261,7 @@ class TileMatrix {
   /// Fetched tiles that someone may still hold, by their number.
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_, held_on_host_;
   std::map<std::int64_t, TileRows> columns_met_;
+  std::shared_ptr<TileSplit> split_;
   std::shared_ptr<TileHere::Pool> pool_;
   std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();
 };
