@@ -44,8 +44,9 @@ Owners vertex_owners(const Owners& rows, std::int64_t block) {
 std::vector<GlobalIndex> coarse_starts(std::vector<GlobalIndex> starts, std::int64_t vectors,
                                        const AmgOptions& o) {
   const auto ranks = std::ssize(starts) - 1, count = starts.back(), rows = count * vectors;
-  if (rows >= o.rows_of_rank * ranks) return starts;
-  const auto sharing = rows <= o.max_coarse ? 1 : std::max<std::int64_t>(1, rows / o.rows_of_rank);
+  const bool last = rows <= o.max_coarse;
+  if (!last && rows >= o.rows_of_rank * ranks) return starts;
+  const auto sharing = last ? 1 : std::max<std::int64_t>(1, rows / o.rows_of_rank);
   for (std::int64_t r = 0; r <= ranks; ++r)
     starts[at(r)] = count * ((r * sharing + ranks - 1) / ranks) / sharing;
   return starts;
