@@ -20,6 +20,9 @@ inline AmgOptions amg_options(const nb::dict& d) {
   o.max_coarse = nb::cast<std::int64_t>(d["max_coarse"]);
   o.seed = nb::cast<std::uint64_t>(d["seed"]);
   o.block = nb::cast<std::int64_t>(d["block"]);
+  o.symmetric = nb::cast<bool>(d["symmetric"]);
+  require(o.symmetric || (o.l1_jacobi && o.cycle != AmgCycle::k),
+          "AMG: a matrix that is not symmetric takes l1_jacobi and a V or W cycle");
   if (d.contains("rows_of_rank")) o.rows_of_rank = nb::cast<std::int64_t>(d["rows_of_rank"]);
   require(o.degree >= 1 && o.max_levels >= 1, "AMG: give degree and max_levels of at least 1");
   return o;

@@ -10,6 +10,7 @@
 #include "penstock/kernel/structure/transpose.hpp"
 #include "penstock/solver/matrix_op.hpp"
 #include "penstock/solver/multigrid/level_checks.hpp"
+#include "penstock/solver/multigrid/nonsymmetric.hpp"
 
 namespace penstock {
 namespace {
@@ -43,8 +44,8 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
     const auto inverse = inverse_diagonal(matrix);
     if (number == 0) require_positive_diagonal(inverse, {});
     const auto op = product_of(level);
-    level.largest = largest_eigenvalue(op, matrix, inverse);
-    if (number == 0) require_symmetric(op, {});
+    level.largest = o.symmetric ? largest_eigenvalue(op, matrix, inverse) : largest_row_sum(matrix, inverse);
+    if (number == 0 && o.symmetric) require_symmetric(op, {});
     level.smoothing = o.l1_jacobi ? l1_jacobi_smoothing(matrix, o.degree)
                                   : chebyshev_smoothing(inverse, level.largest, o.degree);
     if (matrix.rows <= o.max_coarse || number + 1 >= o.max_levels) break;
@@ -52,9 +53,11 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
     const bool scalar = block == 1 && vectors == 1;
     Aggregates groups;
     Strength<T> strong;
+    const auto transposed = o.symmetric ? Csr<T>{} : transpose(matrix);
     {
-      const auto vertices = block == 1 ? matrix : condensed(matrix, block);
-      strong = strength_of(vertices, block == 1 ? inverse : inverse_diagonal(vertices), o.strength);
+      const auto judged = o.symmetric ? matrix : mean_magnitude(matrix, transposed);
+      const auto vertices = block == 1 ? judged : condensed(judged, block);
+      strong = strength_of(vertices, inverse_diagonal(vertices), o.strength);
       if (before) groups = before->levels[at(number)].aggregates;
       else groups = aggregate(strong_graph(vertices, strong), o.seed + static_cast<std::uint64_t>(number));
     }
@@ -65,8 +68,13 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
       break;
     auto made = tentative<T>(groups, block, near_nullspace, vectors);
     // The filter keeps the row sums of A, which is right for constants, but not for several vectors.
-    level.p = smoothed(matrix, made.t, inverse, 4.0 / 3 / level.largest, scalar ? &strong : nullptr);
-    level.r = transpose(level.p);
+    if (o.symmetric) {
+      level.p = smoothed(matrix, made.t, inverse, 4.0 / 3 / level.largest, scalar ? &strong : nullptr);
+      level.r = transpose(level.p);
+    } else {
+      level.p = locally_smoothed(matrix, made.t, inverse);
+      level.r = transpose(locally_smoothed(transposed, made.t, inverse));
+    }
     {
       const auto ap = spgemm<PlusTimes<T>, T>(matrix.view(), level.p.view(), {.ascending = true});
       matrix = spgemm<PlusTimes<T>, T>(level.r.view(), ap.view(), {.ascending = true});
@@ -76,7 +84,7 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
   }
   auto& last = h->levels.back();
   if (last.a.rows <= std::max(o.max_coarse, kMostDense)) {
-    h->coarsest.emplace(last.a, sizeof(T) == 4 ? 1e-5 : 1e-12);
+    h->coarsest.emplace(last.a, sizeof(T) == 4 ? 1e-5 : 1e-12, o.symmetric);
   } else {
     last.smoothing = o.l1_jacobi ? l1_jacobi_smoothing(last.a, kLastSteps)
                                  : chebyshev_smoothing(last.smoothing.weights, last.largest, kLastSteps);

@@ -18,6 +18,8 @@ inline constexpr std::int64_t kMostDense = 1500;
 inline constexpr int kLastSteps = 8;  // of the smoother where the last level is not factored
 
 struct AmgOptions {
+  /// Otherwise R comes of A^T (solver/multigrid/nonsymmetric.hpp), the smoother is l1-Jacobi and the cycle V or W.
+  bool symmetric = true;
   double strength = 0.08;  // of a connection, against the strongest of its rows; 0: every entry is strong
   bool l1_jacobi = false;  // instead of Chebyshev
   int degree = 2;          // steps of the smoother before and after the coarse level
@@ -32,7 +34,7 @@ struct AmgOptions {
 
 template <class T>
 struct AmgLevel {
-  Csr<T> a, p, r;  // no p and r on the last level; r = p^T
+  Csr<T> a, p, r;  // no p and r on the last level; r = p^T where A is symmetric
   std::shared_ptr<SpmvPlans<T>> plans;
   Smoothing<T> smoothing;
   double largest = 0;     // a bound of the eigenvalues of D^-1 A

@@ -42,7 +42,9 @@ void require_symmetric(const LinearOp<T>& product, const RankRows& rows) {
   const auto all = std::max<GlobalIndex>(rows.comm ? rows.all : n, 1);
   const double tolerance = (sizeof(T) == 4 ? 1e-3 : 1e-6) / std::sqrt(static_cast<double>(all));
   require(!(std::abs(sums[0] - sums[1]) > tolerance * std::sqrt(sums[2] * sums[3])),
-          "AMG: A is not symmetric: take M='ilu0' with gmres or bicgstab");
+          rows.comm ? "AMG: A is not symmetric: take M='ilu0' or 'schwarz' with gmres or bicgstab"
+                    : "AMG: A is not symmetric: take AMG(A, symmetry='nonsymmetric') or M='ilu0', with gmres "
+                      "or bicgstab");
 }
 
 #define X(T)                                                                         \

@@ -66,9 +66,7 @@ Array<const T> inverse_row_sums(const Csr<T>& a) {
 }
 
 template <class T>
-double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Array<const T>& inverse,
-                          const RankRows& rows) {
-  const auto n = a.rows;
+double largest_row_sum(const Csr<T>& a, const Array<const T>& inverse, const RankRows& rows) {
   const auto ratios = of_rows(a, [&](std::int64_t i) {
     double s = 0;
     for (auto k = a.indptr.data[i]; k < a.indptr.data[i + 1]; ++k)
@@ -77,7 +75,7 @@ double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Arr
   });
   double bound = 0;
   rows.together([&] {
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0; i < a.rows; ++i) {
       require(std::isfinite(ratios.data[i]), [&] {
         return "AMG: row " + std::to_string(rows.number(i)) +
                " holds NaN or infinity, or numbers too large for the precision";
@@ -85,7 +83,14 @@ double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Arr
       bound = std::max(bound, static_cast<double>(ratios.data[i]));
     }
   });
-  bound = rows.largest(bound);
+  return rows.largest(bound);
+}
+
+template <class T>
+double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Array<const T>& inverse,
+                          const RankRows& rows) {
+  const auto n = a.rows;
+  const double bound = largest_row_sum(a, inverse, rows);
   // Lanczos' method for D^-1/2 A D^-1/2 from a fixed start.
   const Workspace<T> work(n, 4);
   T* v = work[0].data();
@@ -162,6 +167,7 @@ Smoothing<T> l1_jacobi_smoothing(const Csr<T>& a, int sweeps) {
 #define X(T)                                                                                    \
   template Array<const T> inverse_diagonal(const Csr<T>&);                                      \
   template Array<const T> inverse_row_sums(const Csr<T>&);                                      \
+  template double largest_row_sum(const Csr<T>&, const Array<const T>&, const RankRows&); \
   template double largest_eigenvalue(const LinearOp<T>&, const Csr<T>&, const Array<const T>&, const RankRows&); \
   template Smoothing<T> chebyshev_smoothing(Array<const T>, double, int);                       \
   template Smoothing<T> l1_jacobi_smoothing(const Csr<T>&, int);
