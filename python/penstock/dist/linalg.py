@@ -305,8 +305,8 @@ def cg(
         As for ps.linalg.cg: of the whole vectors. The same on all ranks.
     M : preconditioner, optional
         One of this module (AdditiveSchwarz, IC0, Jacobi ...), its name ("jacobi", "block_jacobi", "ilu0", "ic0",
-        "chebyshev", "schwarz", "amg"), another ps.dist.csr_array, or what turns this rank's entries of r into those of z: a
-        matrix or an object with shape (rows owned here, rows owned here) and matvec.
+        "chebyshev", "amg", "schwarz"), another ps.dist.csr_array, or what turns this rank's entries of r into those of
+        z: a matrix or an object with shape (rows owned here, rows owned here) and matvec.
     callback : function of x, called after each iteration, optional
         With this rank's entries, which change: copy them to keep them. May be given on some ranks only. What it raises
         on one rank ends the solve on all.

@@ -16,8 +16,8 @@ from penstock.linalg.preconditioners import Preconditioner, _entries, _for, _typ
 
 
 class AMG(Preconditioner):
-    """One cycle of smoothed aggregation (Vanek, Mandel and Brezina 1996), for a symmetric positive definite A, or of its
-    form for matrices that are not symmetric (Sala and Tuminaro 2008).
+    """One cycle of smoothed aggregation (Vanek, Mandel and Brezina 1996), for a symmetric positive definite A, or
+    of its form for matrices that are not symmetric (Sala and Tuminaro 2008).
 
     Parameters
     ----------

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from data_files import real_file
 from dist_support import run
+from penstock.dist.linalg import AMG
 
 import penstock as ps
-from penstock.dist.linalg import AMG
 
 RANKS = (1, 2, 3, 4)
 
@@ -19,7 +19,7 @@ def grid(*shape: int) -> sp.csr_array:
 
 
 def diffusion(n: int, seed: int | None) -> sp.csr_array:
-    """div k grad u on n x n cells: k weak across rows of cells where seed is None, else 1 or 1000 at random in blocks."""
+    """div k grad u on n x n cells: weak across rows of cells where seed is None, else k is 1 or 1000 in blocks."""
     k = np.ones((n, n))
     if seed is not None:
         blocks = np.random.default_rng(seed).integers(0, 2, (n // 6 + 1, n // 6 + 1))
@@ -151,10 +151,8 @@ def test_types_and_names(kind):
         A = ps.csr_array(S.astype(np.float32) if kind == "float32" else S)
         D = ps.dist.csr_array(A, comm)
         mine = D.share(b.astype(A.dtype))
-        if kind in ("name", "pipecg"):
-            M = "amg"
-        else:
-            M = AMG(D, precision="float32" if kind == "precision" else None)
+        precision = "float32" if kind == "precision" else None
+        M = "amg" if kind in ("name", "pipecg") else AMG(D, precision=precision)
         method = ps.dist.linalg.pipecg if kind == "pipecg" else ps.dist.linalg.cg
         x, info = method(D, mine, rtol=1e-5 if kind == "float32" else 1e-8, M=M)
         assert info == 0, info.reason
@@ -162,7 +160,9 @@ def test_types_and_names(kind):
 
     x, iterations, dtype = run(work, 3)[0]
     assert dtype == (np.float32 if kind == "float32" else np.float64)
-    assert np.linalg.norm(b - S @ x) <= (1e-4 if kind == "float32" else 1.001e-8) * np.linalg.norm(b)
+    assert np.linalg.norm(b - S @ x) <= (1e-4 if kind == "float32" else 1.001e-8) * np.linalg.norm(
+        b
+    )
     assert iterations <= wanted + 1
 
 
@@ -203,7 +203,9 @@ def test_update_keeps_aggregates():
     longer = sp.csr_array(S + sp.coo_array(([1e-3, 1e-3], ([0, 899], [899, 0])), S.shape))
 
     def work(comm):
-        D, E, F = (ps.dist.csr_array(ps.csr_array(a), comm, "contiguous") for a in (S, other, longer))
+        D, E, F = (
+            ps.dist.csr_array(ps.csr_array(a), comm, "contiguous") for a in (S, other, longer)
+        )
         M = AMG(D)
         before, levels = M @ D.share(b), M.levels
         M.update(E)

@@ -20,7 +20,10 @@ def convection(n: int, eps: float, wind: str) -> sp.csr_array:
         winds = 4 * x * (x - 1) * (1 - 2 * y), -4 * y * (y - 1) * (1 - 2 * x)
     number = np.arange(n * n).reshape(n, n)
     parts = [(number, number, 4 * eps / h**2 + sum(abs(b) for b in winds) / h)]
-    for b, a, c in ((winds[0], np.s_[1:, :], np.s_[:-1, :]), (winds[1], np.s_[:, 1:], np.s_[:, :-1])):
+    for b, a, c in (
+        (winds[0], np.s_[1:, :], np.s_[:-1, :]),
+        (winds[1], np.s_[:, 1:], np.s_[:, :-1]),
+    ):
         parts.append((number[a], number[c], (-eps / h**2 - np.maximum(b, 0) / h)[a]))
         parts.append((number[c], number[a], (-eps / h**2 + np.minimum(b, 0) / h)[c]))
     i, j, values = (np.concatenate([p[k].ravel() for p in parts]) for k in range(3))

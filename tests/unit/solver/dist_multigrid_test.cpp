@@ -82,7 +82,8 @@ TEST(DistMultigrid, EveryRankIsToldOfARowThatOneHas) {
   on_ranks(3, [](const std::shared_ptr<Comm>& comm) {
     const auto a = shared(comm, -1);
     try {
-      build_dist_hierarchy<double, double>(a, 1, std::vector<double>(at(a->matrix().rows()), 1.0), 1, options());
+      build_dist_hierarchy<double, double>(a, 1, std::vector<double>(at(a->matrix().rows()), 1.0), 1,
+                                           options());
       ADD_FAILURE() << "a negative diagonal was taken";
     } catch (const Error& e) {
       EXPECT_TRUE(has(e.what(), "row 0 is not a positive number")) << e.what();

@@ -15,7 +15,8 @@ from penstock.linalg._amg.report import AMGExplanation, SharedLevel
 
 
 class AMG(DistPreconditioner):
-    """One cycle of smoothed aggregation (Vanek, Mandel and Brezina 1996) over ranks, for a symmetric positive definite A.
+    """One cycle of smoothed aggregation over ranks (Vanek, Mandel and Brezina 1996), for a symmetric positive definite
+    A.
 
     Aggregates cross ranks: where ranks own ranges of rows, levels and iterations are those of ps.linalg.AMG on one
     rank, to rounding. Sums have the same bits in every run with the same number of ranks. Coarse levels are shared by

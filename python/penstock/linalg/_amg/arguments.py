@@ -37,7 +37,8 @@ def options_of(
     if symmetry == "nonsymmetric" and (smoother != "l1_jacobi" or cycle == "K"):
         given = f"cycle={cycle!r}" if smoother == "l1_jacobi" else f"smoother={smoother!r}"
         raise ValueError(
-            f"{given} is for symmetric matrices: symmetry='nonsymmetric' takes smoother='l1_jacobi' and cycle='V' or 'W'"
+            f"{given} is for symmetric matrices: symmetry='nonsymmetric' takes smoother='l1_jacobi', and cycle='V' "
+            "or 'W'"
         )
     if not 0 <= float(strength) <= 1:
         raise ValueError(f"strength={strength}: give a number from 0 to 1")

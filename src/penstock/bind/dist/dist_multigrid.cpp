@@ -95,7 +95,8 @@ nb::list levels_of(const AnyDistHierarchy& a) {
 
 template <class F>
 auto of_levels(F&& f) {
-  return [f](const AnyDistHierarchy& a) { return std::visit([&](const auto& h) { return f(*h); }, a.levels); };
+  return
+      [f](const AnyDistHierarchy& a) { return std::visit([&](const auto& h) { return f(*h); }, a.levels); };
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ ListedRows<V> rows_to_owners(Comm& comm, const CommPlan& plan, const ListedRows<
                  {plan.send_ranks, plan.send_offsets});
 }
 
-#define X(U)                                                                               \
+#define X(U)                                                                                     \
   template std::vector<U> travel(Comm&, const std::vector<U>&, const std::vector<std::int64_t>&, \
                                  const std::vector<std::int64_t>&);
 X(Index)
@@ -71,7 +71,7 @@ X(std::int64_t)
 X(float)
 X(double)
 #undef X
-#define X(V)                                                                               \
+#define X(V)                                                                           \
   template ListedRows<V> rows_to_ghosts(Comm&, const CommPlan&, const ListedRows<V>&); \
   template ListedRows<V> rows_to_owners(Comm&, const CommPlan&, const ListedRows<V>&);
 X(One)

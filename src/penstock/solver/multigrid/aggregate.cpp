@@ -93,7 +93,8 @@ Array<const std::uint8_t> distance_2_independent_set(const Csr<One>& graph, std:
   const auto* ptr = graph.indptr.data;
   const auto* to = graph.indices.data;
   const auto own = allocate<std::uint64_t>(std::max<std::int64_t>(graph.cols, 1));
-  const auto best = allocate<std::uint64_t>(std::max<std::int64_t>(graph.cols, 1));  // of the closed neighbourhood
+  const auto best =
+      allocate<std::uint64_t>(std::max<std::int64_t>(graph.cols, 1));  // of the closed neighbourhood
   std::vector<Index> open(at(n));
   for (std::int64_t i = 0; i < n; ++i) open[at(i)] = static_cast<Index>(i);
   parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
@@ -150,8 +151,7 @@ Aggregates aggregate(const Csr<One>& graph, std::uint64_t seed, const RankRows& 
   parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) {
       auto a = all.data[i];
-      for (auto k = ptr[i]; a < 0 && k < ptr[i + 1]; ++k)
-        a = std::max(a, all.data[to[k]]);
+      for (auto k = ptr[i]; a < 0 && k < ptr[i + 1]; ++k) a = std::max(a, all.data[to[k]]);
       first_ring.data[i] = a;
     }
   });

@@ -45,8 +45,8 @@ Array<const std::uint8_t> distance_2_independent_set(const Csr<One>& graph, std:
                                                      const RankRows& rows = {});
 
 struct Aggregates {
-  std::int64_t count = 0;  // on all ranks
-  Array<const Index> of;   // of each vertex here; -1: it has no edges, and no aggregate
+  std::int64_t count = 0;                // on all ranks
+  Array<const Index> of;                 // of each vertex here; -1: it has no edges, and no aggregate
   std::vector<GlobalIndex> starts = {};  // the first whose centre each rank has; count at the end
 };
 

@@ -181,9 +181,8 @@ LinearOp<U> cycle_op(std::shared_ptr<const CycleLevels<T>> levels, double scale,
   return op;
 }
 
-#define X(U, T)                                                                      \
-  template LinearOp<U> cycle_op(std::shared_ptr<const CycleLevels<T>>, double, \
-                                std::function<std::int64_t()>);
+#define X(U, T) \
+  template LinearOp<U> cycle_op(std::shared_ptr<const CycleLevels<T>>, double, std::function<std::int64_t()>);
 X(float, float)
 X(double, double)
 X(double, float)

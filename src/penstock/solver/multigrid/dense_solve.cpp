@@ -26,8 +26,9 @@ void DenseSolve::factor(double tolerance) {
   std::iota(rows_.begin(), rows_.end(), Index{0});
   double largest = 0;
   for (const auto v : l_) largest = std::max(largest, std::abs(v));
-  require(std::isfinite(largest), "AMG: the coarsest level holds NaN or infinity, or numbers too large for the "
-                                  "precision");
+  require(std::isfinite(largest),
+          "AMG: the coarsest level holds NaN or infinity, or numbers too large for the "
+          "precision");
   for (std::int64_t k = 0; k < n_; ++k) {
     poll_interrupt();
     auto pivot = k;

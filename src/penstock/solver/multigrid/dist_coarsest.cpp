@@ -7,8 +7,8 @@
 namespace penstock {
 
 template <class T>
-std::shared_ptr<const DenseSolve> factored_on_first(Comm& comm, const Ownership& owners, const Csr<T>& entries,
-                                                    const RankRows& rows) {
+std::shared_ptr<const DenseSolve> factored_on_first(Comm& comm, const Ownership& owners,
+                                                    const Csr<T>& entries, const RankRows& rows) {
   std::vector<std::int64_t> lengths;
   std::vector<Index> columns;  // the rows of one rank after those of the other
   for (std::int64_t r = 0; r < entries.rows; ++r)
@@ -59,11 +59,11 @@ std::function<void(const T* b, T* z)> solve_on_first(std::shared_ptr<Comm> comm,
   };
 }
 
-#define X(T)                                                                                                 \
-  template std::shared_ptr<const DenseSolve> factored_on_first(Comm&, const Ownership&, const Csr<T>&,       \
-                                                               const RankRows&);                             \
-  template std::function<void(const T*, T*)> solve_on_first<T>(std::shared_ptr<Comm>, const Ownership&,       \
-                                                            std::shared_ptr<const DenseSolve>);
+#define X(T)                                                                                            \
+  template std::shared_ptr<const DenseSolve> factored_on_first(Comm&, const Ownership&, const Csr<T>&,  \
+                                                               const RankRows&);                        \
+  template std::function<void(const T*, T*)> solve_on_first<T>(std::shared_ptr<Comm>, const Ownership&, \
+                                                               std::shared_ptr<const DenseSolve>);
 X(float)
 X(double)
 #undef X

@@ -12,8 +12,8 @@ namespace penstock {
 /// The factors of the matrix whose rows here are `entries`, with the columns of the whole; null but on rank 0. Throws, on all
 /// ranks, as DenseSolve. Collective.
 template <class T>
-std::shared_ptr<const DenseSolve> factored_on_first(Comm& comm, const Ownership& owners, const Csr<T>& entries,
-                                                    const RankRows& rows);
+std::shared_ptr<const DenseSolve> factored_on_first(Comm& comm, const Ownership& owners,
+                                                    const Csr<T>& entries, const RankRows& rows);
 
 /// z = M b, of the rows that each rank owns. Nothing travels where rank 0 owns all of them.
 template <class T>

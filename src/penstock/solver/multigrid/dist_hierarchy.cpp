@@ -94,8 +94,8 @@ Aggregates aggregates_of(const Making<T>& m, const std::shared_ptr<DistProduct<T
   auto shared = rows;
   if (m.block > 1) {
     const auto owners = vertex_owners(m.owners, m.block);
-    shared = share_out<T>(m.comm, owners, owners, owners->numbers(m.comm->rank()),
-                          condensed(m.entries, m.block));
+    shared =
+        share_out<T>(m.comm, owners, owners, owners->numbers(m.comm->rank()), condensed(m.entries, m.block));
     vertices = wide_rows(*shared);
   }
   const auto columns = columns_of(shared);
@@ -249,9 +249,10 @@ LinearOp<U> multigrid(std::shared_ptr<const DistHierarchy<T>> hierarchy, double 
 
 template struct DistHierarchy<float>;
 template struct DistHierarchy<double>;
-#define X(T, V)                                                              \
-  template std::shared_ptr<const DistHierarchy<T>> build_dist_hierarchy<T, V>( \
-      std::shared_ptr<DistProduct<V>>, double, std::vector<double>, std::int64_t, const AmgOptions&, const DistHierarchy<T>*);
+#define X(T, V)                                                                                      \
+  template std::shared_ptr<const DistHierarchy<T>> build_dist_hierarchy<T, V>(                       \
+      std::shared_ptr<DistProduct<V>>, double, std::vector<double>, std::int64_t, const AmgOptions&, \
+      const DistHierarchy<T>*);
 X(float, One)
 X(float, float)
 X(float, double)

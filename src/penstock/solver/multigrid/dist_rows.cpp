@@ -112,15 +112,15 @@ Csr<T> stacked(const Csr<T>& first, const Csr<T>& second) {
   return out;
 }
 
-#define X(T)                                                                                               \
-  template std::shared_ptr<DistProduct<T>> share_out(std::shared_ptr<Comm>, std::shared_ptr<const Ownership>, \
-                                                     std::shared_ptr<const Ownership>,                     \
-                                                     Array<const GlobalIndex>, const Csr<T>&);             \
-  template Csr<T> wide_rows(const DistProduct<T>&);                                                        \
-  template RankRows columns_of(std::shared_ptr<DistProduct<T>>);                                           \
-  template Csr<T> stacked(const Csr<T>&, const Csr<T>&);                                                   \
-  template Csr<T> whole_columns<T, One>(DistProduct<One>&, double);                                        \
-  template Csr<T> whole_columns<T, float>(DistProduct<float>&, double);                                    \
+#define X(T)                                                                                     \
+  template std::shared_ptr<DistProduct<T>> share_out(                                            \
+      std::shared_ptr<Comm>, std::shared_ptr<const Ownership>, std::shared_ptr<const Ownership>, \
+      Array<const GlobalIndex>, const Csr<T>&);                                                  \
+  template Csr<T> wide_rows(const DistProduct<T>&);                                              \
+  template RankRows columns_of(std::shared_ptr<DistProduct<T>>);                                 \
+  template Csr<T> stacked(const Csr<T>&, const Csr<T>&);                                         \
+  template Csr<T> whole_columns<T, One>(DistProduct<One>&, double);                              \
+  template Csr<T> whole_columns<T, float>(DistProduct<float>&, double);                          \
   template Csr<T> whole_columns<T, double>(DistProduct<double>&, double);
 X(float)
 X(double)

@@ -28,8 +28,7 @@ std::vector<std::int64_t> times(std::vector<std::int64_t> counts, std::int64_t f
 template <class T>
 ListedRows<T> listed(const Csr<T>& a, std::int64_t first, std::int64_t last) {
   ListedRows<T> rows;
-  for (auto r = first; r < last; ++r)
-    rows.lengths.push_back(a.indptr.data[r + 1] - a.indptr.data[r]);
+  for (auto r = first; r < last; ++r) rows.lengths.push_back(a.indptr.data[r + 1] - a.indptr.data[r]);
   rows.columns.assign(a.indices.data + a.indptr.data[first], a.indices.data + a.indptr.data[last]);
   rows.values.assign(a.values.data + a.indptr.data[first], a.values.data + a.indptr.data[last]);
   return rows;
@@ -50,8 +49,8 @@ Csr<T> as_csr(ListedRows<T> rows, std::int64_t cols) {
 }  // namespace
 
 template <class T>
-Tentative<T> dist_tentative(Comm& comm, const Aggregates& aggregates, const Ownership& owners, std::int64_t block,
-                            const std::vector<double>& b, std::int64_t vectors) {
+Tentative<T> dist_tentative(Comm& comm, const Aggregates& aggregates, const Ownership& owners,
+                            std::int64_t block, const std::vector<double>& b, std::int64_t vectors) {
   const auto vertices = aggregates.of.size, width = block * vectors;
   const auto* of = aggregates.of.data;
   // The vertices by the rank that owns their aggregate, in their order.
@@ -59,9 +58,8 @@ Tentative<T> dist_tentative(Comm& comm, const Aggregates& aggregates, const Owne
   std::vector<std::int64_t> members;
   for (std::int64_t v = 0; v < vertices; ++v)
     if (of[v] >= 0) ++counts[at(owners.owner(of[v]))], members.push_back(v);
-  std::stable_sort(members.begin(), members.end(), [&](std::int64_t x, std::int64_t y) {
-    return owners.owner(of[x]) < owners.owner(of[y]);
-  });
+  std::stable_sort(members.begin(), members.end(),
+                   [&](std::int64_t x, std::int64_t y) { return owners.owner(of[x]) < owners.owner(of[y]); });
   std::vector<Index> goes;
   std::vector<double> rows;
   for (const auto v : members) {
@@ -135,7 +133,8 @@ Csr<T> dist_galerkin(const DistProduct<T>& a, const Csr<T>& wide, const DistProd
   }
   const auto owned = p.cols();
   const auto& plan = *p.plan;
-  const auto pieces = stacked(part, as_csr(rows_to_owners(comm, plan, listed(part, owned, part.rows)), part.cols));
+  const auto pieces =
+      stacked(part, as_csr(rows_to_owners(comm, plan, listed(part, owned, part.rows)), part.cols));
   // A matrix of ones adds up what belongs to a row, in the order of the ranks.
   std::vector<std::vector<Index>> sources(at(owned));
   const auto own = [&] {
@@ -160,11 +159,11 @@ Csr<T> dist_galerkin(const DistProduct<T>& a, const Csr<T>& wide, const DistProd
   return spgemm<S, T>(ones.view(), pieces.view(), {.ascending = true});
 }
 
-#define X(T)                                                                                                  \
-  template Tentative<T> dist_tentative<T>(Comm&, const Aggregates&, const Ownership&, std::int64_t,           \
-                                          const std::vector<double>&, std::int64_t);                          \
-  template Csr<T> ghost_rows(Comm&, const CommPlan&, const Csr<T>&);                                          \
-  template std::shared_ptr<DistProduct<T>> restriction(DistProduct<T>&);                                      \
+#define X(T)                                                                                        \
+  template Tentative<T> dist_tentative<T>(Comm&, const Aggregates&, const Ownership&, std::int64_t, \
+                                          const std::vector<double>&, std::int64_t);                \
+  template Csr<T> ghost_rows(Comm&, const CommPlan&, const Csr<T>&);                                \
+  template std::shared_ptr<DistProduct<T>> restriction(DistProduct<T>&);                            \
   template Csr<T> dist_galerkin(const DistProduct<T>&, const Csr<T>&, const DistProduct<T>&, const Csr<T>&);
 X(float)
 X(double)

@@ -47,7 +47,7 @@ void require_symmetric(const LinearOp<T>& product, const RankRows& rows) {
                       "or bicgstab");
 }
 
-#define X(T)                                                                         \
+#define X(T)                                                                       \
   template void require_positive_diagonal(const Array<const T>&, const RankRows&); \
   template void require_symmetric(const LinearOp<T>&, const RankRows&);
 X(float)

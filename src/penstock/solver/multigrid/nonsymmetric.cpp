@@ -72,7 +72,7 @@ Csr<T> locally_smoothed(const Csr<T>& a, const Csr<T>& t, const Array<const T>& 
       });
 }
 
-#define X(T)                                                         \
+#define X(T)                                                    \
   template Csr<T> mean_magnitude(const Csr<T>&, const Csr<T>&); \
   template Csr<T> locally_smoothed(const Csr<T>&, const Csr<T>&, const Array<const T>&);
 X(float)

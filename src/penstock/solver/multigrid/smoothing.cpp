@@ -164,12 +164,13 @@ Smoothing<T> l1_jacobi_smoothing(const Csr<T>& a, int sweeps) {
   return made;
 }
 
-#define X(T)                                                                                    \
-  template Array<const T> inverse_diagonal(const Csr<T>&);                                      \
-  template Array<const T> inverse_row_sums(const Csr<T>&);                                      \
-  template double largest_row_sum(const Csr<T>&, const Array<const T>&, const RankRows&); \
-  template double largest_eigenvalue(const LinearOp<T>&, const Csr<T>&, const Array<const T>&, const RankRows&); \
-  template Smoothing<T> chebyshev_smoothing(Array<const T>, double, int);                       \
+#define X(T)                                                                                   \
+  template Array<const T> inverse_diagonal(const Csr<T>&);                                     \
+  template Array<const T> inverse_row_sums(const Csr<T>&);                                     \
+  template double largest_row_sum(const Csr<T>&, const Array<const T>&, const RankRows&);      \
+  template double largest_eigenvalue(const LinearOp<T>&, const Csr<T>&, const Array<const T>&, \
+                                     const RankRows&);                                         \
+  template Smoothing<T> chebyshev_smoothing(Array<const T>, double, int);                      \
   template Smoothing<T> l1_jacobi_smoothing(const Csr<T>&, int);
 X(float)
 X(double)

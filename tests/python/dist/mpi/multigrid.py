@@ -16,12 +16,12 @@ assert np.linalg.norm(b - A @ whole) <= 1.001e-8 * np.linalg.norm(b)
 assert len(set(world.collect(whole.tobytes()))) == 1
 assert M.levels[0].ranks == world.size and M.levels[-1].ranks == 1, M.levels
 N = ps.dist.csr_array(ps.csr_array(-A.to_scipy()), world)
+told = ""
 try:
     ps.dist.linalg.cg(N, D.share(b), M="amg")
 except ValueError as error:
-    assert "row 0 is not a positive number" in str(error), error
-else:
-    raise AssertionError("a negative diagonal was taken")
+    told = str(error)
+assert "row 0 is not a positive number" in told, told
 if world.rank == 0:
     one = ps.linalg.cg(A, b, rtol=1e-8, M=ps.linalg.AMG(A, max_coarse=50))[1].iterations
     print(f"{world.size} ranks took {info.iterations} iterations, one takes {one}")
