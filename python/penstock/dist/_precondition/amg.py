@@ -105,7 +105,7 @@ class AMG(DistPreconditioner):
             rows_per_rank=rows_per_rank,
             precision=precision,
             seed=seed,
-            dtype=None if dtype is None else np.dtype(dtype).name,
+            dtype=getattr(dtype, "__name__", str(dtype)),
         ):
             options, kind, b = agreed(A.comm, check)
             self._words = cycle, smoother, precision or kind.name

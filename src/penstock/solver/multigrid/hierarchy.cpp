@@ -57,7 +57,8 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
     {
       const auto judged = o.symmetric ? matrix : mean_magnitude(matrix, transposed);
       const auto vertices = block == 1 ? judged : condensed(judged, block);
-      strong = strength_of(vertices, inverse_diagonal(vertices), o.strength);
+      const bool same = o.symmetric && block == 1;
+      strong = strength_of(vertices, same ? inverse : inverse_diagonal(vertices), o.strength);
       if (before) groups = before->levels[at(number)].aggregates;
       else groups = aggregate(strong_graph(vertices, strong), o.seed + static_cast<std::uint64_t>(number));
     }
