@@ -41,11 +41,11 @@ def problem(kind: str, side: int, ranks: int) -> ps.csr_array:
     return ps.csr_array((entries, places), shape=A.shape)
 
 
-def solve(comm: Any, A: ps.csr_array, b: np.ndarray) -> dict[str, Any]:
+def solve(comm: Any, A: ps.csr_array, b: np.ndarray, strength: float) -> dict[str, Any]:
     D = ps.dist.csr_array(A, comm)
     comm.barrier()
     begin = time.perf_counter()
-    M = ps.dist.linalg.AMG(D)
+    M = ps.dist.linalg.AMG(D, strength=strength)
     setup = time.perf_counter() - begin
     x, info = ps.dist.linalg.cg(D, D.share(b), rtol=1e-8, M=M)
     whole = D.collect(x)
@@ -66,6 +66,7 @@ def main() -> int:
     )
     parser.add_argument("--side", type=int, default=32, help="points of a rank's cube, each way")
     parser.add_argument("--ranks", default="1,2,3,4")
+    parser.add_argument("--strength", type=float, default=0.08, help="as of ps.linalg.AMG")
     parser.add_argument("--turns", type=int, default=7)
     args = parser.parse_args()
     everyone = [int(n) for n in args.ranks.split(",")]
@@ -77,7 +78,7 @@ def main() -> int:
         found: dict[int, list[dict[str, Any]]] = {n: [] for n in everyone}
         for _ in range(args.turns):
             for n, A in cases.items():
-                found[n].append(ps.dist.run(solve, n, A, sides[n])[0])
+                found[n].append(ps.dist.run(solve, n, A, sides[n], args.strength)[0])
         print(
             f"{kind}, {args.side}^3 rows a rank: rows of levels, and in brackets the ranks that share them"
         )
@@ -87,7 +88,7 @@ def main() -> int:
             scaling = (
                 first["iterations"] * first["complexity"] / (r["iterations"] * r["complexity"])
             )
-            M = ps.linalg.AMG(cases[n])
+            M = ps.linalg.AMG(cases[n], strength=args.strength)
             one = ps.linalg.cg(cases[n], sides[n], rtol=1e-8, M=M)[1].iterations
             lost |= r["iterations"] > 1.3 * one
             setup, seconds = (

@@ -8,8 +8,8 @@ namespace penstock {
 template <class T>
 Csr<T> mean_magnitude(const Csr<T>& a, const Csr<T>& transposed);
 
-/// P = (1 - W D^-1 A) T. Of each column t of T, w = (A t, A q) / (A q, A q) with q = D^-1 A t makes A p smallest (Sala and
-/// Tuminaro 2008, section 3); a row takes the smallest w of its columns, and none below 0. `inverse`: of A's diagonal.
+/// P = (1 - W D^-1 A) T. Of each column t of T, w = (A t, A q) / (A q, A q) with q = D^-1 A t makes the 2-norm of A p smallest
+/// (Sala and Tuminaro 2008); a row takes the smallest w of its columns, and none below 0. `inverse`: of A's diagonal.
 template <class T>
 Csr<T> locally_smoothed(const Csr<T>& a, const Csr<T>& t, const Array<const T>& inverse);
 
