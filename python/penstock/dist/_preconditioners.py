@@ -23,6 +23,7 @@ class DistPreconditioner(Preconditioner):
     """
 
     _on_device: dict[str, Any] | None = None  # what is enough to apply it to vectors on a GPU
+    _in_host_memory = False  # there is no form for a GPU
 
 
 class _OfRank(DistPreconditioner):
@@ -242,21 +243,3 @@ class AdditiveSchwarz(_OfRank):
         )
         super().__init__(domain.schwarz(made._native_op, how))
         self._exchanges_as = A
-
-
-_BY_NAME: dict[str, Callable[..., DistPreconditioner]] = {
-    "jacobi": Jacobi,
-    "block_jacobi": BlockJacobi,
-    "ilu0": ILU0,
-    "ic0": IC0,
-    "chebyshev": Chebyshev,
-}
-
-
-def by_name(name: str, a: Any, dtype: np.dtype, symmetric: bool) -> DistPreconditioner:
-    """What M=name stands for, with its defaults; of "schwarz" the symmetric kind where that is needed."""
-    if name == "schwarz":
-        return AdditiveSchwarz(a, "ic0" if symmetric else "ilu0", dtype=dtype)
-    if name not in _BY_NAME:
-        raise ValueError(f"M={name!r} is unknown: choose one of {', '.join(_BY_NAME)}, schwarz")
-    return _BY_NAME[name](a, dtype=dtype)

@@ -10,7 +10,7 @@ from penstock import _core
 from penstock._product.device_vectors import _dtype
 from penstock._product.operands import on_gpu
 from penstock.dist._agree import agreed, any_rank
-from penstock.dist._preconditioners import by_name
+from penstock.dist._precondition.named import by_name, in_host_memory
 from penstock.linalg._checks import count, tolerance
 from penstock.linalg._info import SolveInfo
 
@@ -35,7 +35,7 @@ def can_stay(a: Any, b: Any, x0: Any, m: Any, callback: Any, checkpoint: Any) ->
         shared = getattr(m, "_exchanges_as", None)
         here = m.dtype == (np.float64 if wide else np.float32) and (shared is None or shared is a)
     else:
-        here = here and (m is None or isinstance(m, str))
+        here = here and (m is None or (isinstance(m, str) and not in_host_memory(m)))
     not_here, any_there = any_rank(a.comm, [not here, there])
     return not not_here, not not_here and any_there
 

@@ -26,6 +26,8 @@ from penstock import _core
 from penstock._arrays.convert import as_array
 from penstock.dist._agree import about, agreed, any_rank, total
 from penstock.dist._checkpoint import Checkpoint, checksum
+from penstock.dist._precondition.amg import AMG
+from penstock.dist._precondition.named import by_name
 from penstock.dist._preconditioners import (
     IC0,
     ILU0,
@@ -33,7 +35,6 @@ from penstock.dist._preconditioners import (
     BlockJacobi,
     Chebyshev,
     Jacobi,
-    by_name,
 )
 from penstock.dist._solve_gpu import can_stay, described, kind_of, solve_beside, why_no_room
 from penstock.linalg._checks import count, tolerance, vector
@@ -41,6 +42,7 @@ from penstock.linalg._info import SolveInfo, join, make_info
 from penstock.linalg._operators import PREPARE_AFTER, as_matrix, as_op, real_dtype
 
 __all__ = [
+    "AMG",
     "IC0",
     "ILU0",
     "AdditiveSchwarz",
@@ -303,8 +305,8 @@ def cg(
         As for ps.linalg.cg: of the whole vectors. The same on all ranks.
     M : preconditioner, optional
         One of this module (AdditiveSchwarz, IC0, Jacobi ...), its name ("jacobi", "block_jacobi", "ilu0", "ic0",
-        "chebyshev", "schwarz"), another ps.dist.csr_array, or what turns this rank's entries of r into those of z: a
-        matrix or an object with shape (rows owned here, rows owned here) and matvec.
+        "chebyshev", "amg", "schwarz"), another ps.dist.csr_array, or what turns this rank's entries of r into those of
+        z: a matrix or an object with shape (rows owned here, rows owned here) and matvec.
     callback : function of x, called after each iteration, optional
         With this rank's entries, which change: copy them to keep them. May be given on some ranks only. What it raises
         on one rank ends the solve on all.

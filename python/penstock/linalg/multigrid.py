@@ -16,19 +16,25 @@ from penstock.linalg.preconditioners import Preconditioner, _entries, _for, _typ
 
 
 class AMG(Preconditioner):
-    """One cycle of smoothed aggregation (Vanek, Mandel and Brezina 1996), for a symmetric positive definite A.
+    """One cycle of smoothed aggregation (Vanek, Mandel and Brezina 1996), for a symmetric positive definite A, or
+    of its form for matrices that are not symmetric (Sala and Tuminaro 2008).
 
     Parameters
     ----------
     A : matrix with entries, n x n
-        Symmetric, with a positive diagonal. A singular one (pure Neumann) is right where b is in its range.
+        With a positive diagonal. A singular one (pure Neumann) is right where b is in its range.
     near_nullspace : array of shape (n,) or (n, k), optional
         Vectors that A takes nearly to zero; ones, or one for each row of a block, where it is None.
+    symmetry : "symmetric" or "nonsymmetric"
+        "nonsymmetric" is for convection and diffusion, with gmres, bicgstab or fgmres: the restriction comes of A^T as
+        the prolongator comes of A, each column damped by what makes A times it smallest. Strong convection takes
+        fewer iterations with cycle="W".
     block_size : int
         Rows of a node, such as 3 for displacements in space: nodes are aggregated whole.
     strength : float, 0 to 1
         Entries weaker than this part of their rows' strongest do not join an aggregate. 0: every entry may.
-    smoother : "chebyshev" or "l1_jacobi"
+    smoother : "chebyshev" or "l1_jacobi", optional
+        None: "chebyshev" where A is symmetric. A matrix that is not takes "l1_jacobi", and cycle "V" or "W".
     degree : int
         Steps of the smoother before and after the coarse level.
     cycle : "V", "W" or "K"
@@ -41,8 +47,8 @@ class AMG(Preconditioner):
     seed : int
         Of the order in which aggregates are chosen. Results do not depend on the number of threads.
 
-    ValueError: A is not symmetric, has NaN, infinity, a diagonal entry that is not positive, or a negative coarse
-    pivot.
+    ValueError: A is not symmetric and `symmetry` does not say so; it has NaN, infinity, or a diagonal entry that is
+    not positive; or a coarse pivot is negative where it is symmetric.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((40, 40))
@@ -56,9 +62,10 @@ class AMG(Preconditioner):
         A: Any,
         near_nullspace: Any = None,
         *,
+        symmetry: str = "symmetric",
         block_size: int = 1,
         strength: float = 0.08,
-        smoother: str = "chebyshev",
+        smoother: str | None = None,
         degree: int = 2,
         cycle: str = "V",
         max_levels: int = 20,
@@ -69,7 +76,7 @@ class AMG(Preconditioner):
     ) -> None:
         options = options_of(
             *(strength, smoother, degree, cycle, max_levels, max_coarse, precision),
-            *(seed, block_size),
+            *(seed, block_size, symmetry),
         )
         a = _real_entries(A)
         n, kind = a.shape[0], _type(a, dtype)
@@ -80,6 +87,7 @@ class AMG(Preconditioner):
                 "precision='float64' with float32: give dtype=np.float64, or leave precision out"
             )
         b = vectors_of(near_nullspace, n, block_size)
+        smoother = "l1_jacobi" if options["l1_jacobi"] else "chebyshev"
         self._words = cycle, smoother, precision or kind.name
         self._kind, self._a = kind, a
         self._hierarchy = _core.amg(

@@ -79,6 +79,7 @@ void dist_matrix(nb::module_&);
 void dist(nb::module_&);
 void dist_gpu(nb::module_&);
 void dist_solver(nb::module_&);
+void dist_multigrid(nb::module_&);
 void dist_tiles(nb::module_&);
 void webgraph(nb::module_&);
 

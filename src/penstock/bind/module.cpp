@@ -67,6 +67,7 @@ NB_MODULE(_core, m) {
   penstock::bind::dist(m);
   penstock::bind::dist_gpu(m);
   penstock::bind::dist_solver(m);
+  penstock::bind::dist_multigrid(m);
   penstock::bind::dist_tiles(m);
   penstock::bind::webgraph(m);
 }

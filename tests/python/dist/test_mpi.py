@@ -114,6 +114,12 @@ def test_a_text_file_that_all_ranks_read(cache, open_mpi, tmp_path):
     )
 
 
+def test_multigrid(cache, open_mpi):
+    done, _ = run(cache, open_mpi, 2, "multigrid.py")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"2 ranks took (\d+) iterations, one takes \1\n", done.stdout)
+
+
 def test_puts(cache, open_mpi):
     done, _ = run(cache, open_mpi, 4, "puts.py", timeout=120)
     assert done.returncode == 0, done.stderr

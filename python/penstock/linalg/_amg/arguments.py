@@ -20,16 +20,26 @@ def options_of(
     precision: Any,
     seed: Any,
     block_size: Any,
+    symmetry: Any = "symmetric",
 ) -> dict[str, Any]:
     """As the core takes them. ValueError for the first that is out of range."""
+    if smoother is None:
+        smoother = "chebyshev" if symmetry == "symmetric" else "l1_jacobi"
     for name, value, known in (
         ("smoother", smoother, ("chebyshev", "l1_jacobi")),
         ("cycle", cycle, CYCLES),
+        ("symmetry", symmetry, ("symmetric", "nonsymmetric")),
         ("precision", precision, (None, "float32", "float64")),
     ):
         if value not in known:
             words = " or ".join(repr(k) for k in known if k is not None)
             raise ValueError(f"{name}={value!r} is unknown: choose {words}")
+    if symmetry == "nonsymmetric" and (smoother != "l1_jacobi" or cycle == "K"):
+        given = f"cycle={cycle!r}" if smoother == "l1_jacobi" else f"smoother={smoother!r}"
+        raise ValueError(
+            f"{given} is for symmetric matrices: symmetry='nonsymmetric' takes smoother='l1_jacobi', and cycle='V' "
+            "or 'W'"
+        )
     if not 0 <= float(strength) <= 1:
         raise ValueError(f"strength={strength}: give a number from 0 to 1")
     for name, number in (
@@ -46,6 +56,7 @@ def options_of(
     if not 0 <= operator.index(seed) < 2**64:
         raise ValueError(f"seed={seed}: give 0 .. 2**64 - 1")
     return {
+        "symmetric": symmetry == "symmetric",
         "strength": float(strength),
         "l1_jacobi": smoother == "l1_jacobi",
         "degree": degree,

@@ -15,18 +15,26 @@ class AMGLevel(NamedTuple):
     nnz: int
 
 
+class SharedLevel(NamedTuple):
+    """One level of a hierarchy over ranks: level 0 is A. `ranks` of them have rows of it."""
+
+    rows: int
+    nnz: int
+    ranks: int
+
+
 @dataclass(frozen=True)
 class AMGExplanation:
     """The levels of an AMG, and their bytes.
 
-    levels : of each level (rows, nnz)
+    levels : of each level (rows, nnz), and over ranks (rows, nnz, ranks)
     operator_complexity, grid_complexity : entries and rows of all levels over those of A
     bytes : that the levels keep in memory, A's own entries among them
     cycle_bytes : of matrices that a cycle reads, at least
     cycle, smoother, precision : as asked for; `factored` says whether the last level is solved exactly
     """
 
-    levels: tuple[AMGLevel, ...]
+    levels: tuple[AMGLevel | SharedLevel, ...]
     operator_complexity: float
     grid_complexity: float
     bytes: int
@@ -39,7 +47,9 @@ class AMGExplanation:
     def __str__(self) -> str:
         last = "factored" if self.factored else "smoothed: it has too many rows to be factored"
         lines = [f"{self.cycle} cycle, {self.smoother}, {self.precision}"]
-        lines += [f"level {i}: {a.rows} rows, {a.nnz} nonzeros" for i, a in enumerate(self.levels)]
+        for i, a in enumerate(self.levels):
+            on = f" on {a.ranks} ranks" if isinstance(a, SharedLevel) else ""
+            lines.append(f"level {i}: {a.rows} rows, {a.nnz} nonzeros{on}")
         lines[-1] += f", {last}"
         return "\n".join(
             [

@@ -1,9 +1,9 @@
 // Algebraic multigrid: a hierarchy made of a matrix, and its cycle as a preconditioner.
 #include "penstock/solver/multigrid/hierarchy.hpp"
 
-#include <nanobind/stl/string.h>
 #include <cmath>
 
+#include "penstock/bind/solve/amg_options.hpp"
 #include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
@@ -77,21 +77,10 @@ AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* befor
 
 AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const ReadArray<double>& near_nullspace,
                        std::int64_t vectors, const nb::dict& d) {
-  AmgOptions o;
-  o.strength = nb::cast<double>(d["strength"]);
-  o.l1_jacobi = nb::cast<bool>(d["l1_jacobi"]);
-  o.degree = nb::cast<int>(d["degree"]);
-  const auto cycle = nb::cast<std::string>(d["cycle"]);
-  require(cycle == "V" || cycle == "W" || cycle == "K", "AMG: cycle is V, W or K");
-  o.cycle = cycle == "V" ? AmgCycle::v : cycle == "W" ? AmgCycle::w : AmgCycle::k;
-  o.max_levels = nb::cast<int>(d["max_levels"]);
-  o.max_coarse = nb::cast<std::int64_t>(d["max_coarse"]);
-  o.seed = nb::cast<std::uint64_t>(d["seed"]);
-  o.block = nb::cast<std::int64_t>(d["block"]);
+  const auto o = amg_options(d);
   const auto* f = std::get_if<Csr<float>>(&m.any());
   const auto* w = std::get_if<Csr<double>>(&m.any());
   require(f || w, "AMG works on real matrices in float32 or float64");
-  require(o.degree >= 1 && o.max_levels >= 1, "AMG: give degree and max_levels of at least 1");
   require(vectors >= 1 && std::int64_t(near_nullspace.shape(0)) == (f ? f->rows : w->rows) * vectors,
           "AMG: near_nullspace needs a row for each row of A");
   return built(m,

@@ -37,6 +37,28 @@ void shorten(std::vector<Index>& list, F&& keep) {
 }  // namespace
 
 template <class T>
+Csr<T> condensed(const Csr<T>& a, std::int64_t block) {
+  return rows_in_ranges<T>(
+      a.rows / block, a.cols / block, [&](std::int64_t r) { return a.indptr.data[r * block] + r; },
+      [&](std::int64_t v, RowPiece<T>& piece) {
+        std::vector<std::pair<Index, double>> entries;
+        for (auto k = a.indptr.data[v * block]; k < a.indptr.data[(v + 1) * block]; ++k) {
+          const auto value = static_cast<double>(a.values.data[k]);
+          entries.emplace_back(static_cast<Index>(a.indices.data[k] / block), value * value);
+        }
+        std::stable_sort(entries.begin(), entries.end(),
+                         [](const auto& x, const auto& y) { return x.first < y.first; });
+        for (std::size_t k = 0, end = 0; k < entries.size(); k = end) {
+          double sum = 0;
+          for (; end < entries.size() && entries[end].first == entries[k].first; ++end)
+            sum += entries[end].second;
+          piece.indices.push_back(entries[k].first);
+          piece.values.push_back(static_cast<T>(std::sqrt(sum)));
+        }
+      });
+}
+
+template <class T>
 Strength<T> strength_of(const Csr<T>& a, Array<const T> inverse, double strength) {
   const auto largest = allocate<float>(std::max<std::int64_t>(a.rows, 1));
   Strength<T> strong{strength * strength, std::move(inverse), largest};
@@ -65,12 +87,14 @@ Csr<One> strong_graph(const Csr<T>& a, const Strength<T>& strong) {
       });
 }
 
-Array<const std::uint8_t> distance_2_independent_set(const Csr<One>& graph, std::uint64_t seed) {
+Array<const std::uint8_t> distance_2_independent_set(const Csr<One>& graph, std::uint64_t seed,
+                                                     const RankRows& rows) {
   const auto n = graph.rows;
   const auto* ptr = graph.indptr.data;
   const auto* to = graph.indices.data;
-  const auto own = allocate<std::uint64_t>(std::max<std::int64_t>(n, 1));
-  const auto best = allocate<std::uint64_t>(std::max<std::int64_t>(n, 1));  // of the closed neighbourhood
+  const auto own = allocate<std::uint64_t>(std::max<std::int64_t>(graph.cols, 1));
+  const auto best =
+      allocate<std::uint64_t>(std::max<std::int64_t>(graph.cols, 1));  // of the closed neighbourhood
   std::vector<Index> open(at(n));
   for (std::int64_t i = 0; i < n; ++i) open[at(i)] = static_cast<Index>(i);
   parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
@@ -83,18 +107,20 @@ Array<const std::uint8_t> distance_2_independent_set(const Csr<One>& graph, std:
       for (auto k = first; k < last; ++k) f(list[at(k)]);
     });
   };
-  for (std::uint64_t round = 0; !open.empty(); ++round) {
+  for (std::uint64_t round = 0; rows.any(!open.empty()); ++round) {
     poll_interrupt();
     const auto key = hashed(seed * 0x100000001b3 + round);
     over(open, [&](Index i) {
-      const auto number = static_cast<std::uint64_t>(i);
+      const auto number = static_cast<std::uint64_t>(rows.number(i));
       own.data[i] = (hashed(key ^ number) & ~std::uint64_t{0xffffffff}) | (number + 1);
     });
+    rows.fill(own, n);
     over(near, [&](Index i) {
       auto most = own.data[i];
       for (auto k = ptr[i]; k < ptr[i + 1]; ++k) most = std::max(most, own.data[to[k]]);
       best.data[i] = most;
     });
+    rows.fill(best, n);
     over(open, [&](Index i) {
       auto most = best.data[i];
       for (auto k = ptr[i]; k < ptr[i + 1]; ++k) most = std::max(most, best.data[to[k]]);
@@ -111,23 +137,25 @@ Array<const std::uint8_t> distance_2_independent_set(const Csr<One>& graph, std:
   return chosen.slice(0, n);
 }
 
-Aggregates aggregate(const Csr<One>& graph, std::uint64_t seed) {
+Aggregates aggregate(const Csr<One>& graph, std::uint64_t seed, const RankRows& rows) {
   const auto n = graph.rows;
   const auto* ptr = graph.indptr.data;
   const auto* to = graph.indices.data;
-  const auto roots = distance_2_independent_set(graph, seed);
-  const auto first_ring = allocate<Index>(std::max<std::int64_t>(n, 1));
-  const auto all = allocate<Index>(std::max<std::int64_t>(n, 1));
-  Index count = 0;
+  const auto roots = distance_2_independent_set(graph, seed, rows);
+  const auto first_ring = allocate<Index>(std::max<std::int64_t>(graph.cols, 1));
+  const auto all = allocate<Index>(std::max<std::int64_t>(graph.cols, 1));  // of roots, then of all
+  const auto starts = rows.starts(std::count(roots.data, roots.data + n, 1));
+  auto count = static_cast<Index>(starts[at(rows.comm ? rows.comm->rank() : 0)]);
   for (std::int64_t i = 0; i < n; ++i) all.data[i] = roots.data[i] ? count++ : -1;
+  rows.fill(all, n);
   parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) {
       auto a = all.data[i];
-      for (auto k = ptr[i]; a < 0 && k < ptr[i + 1]; ++k)
-        if (roots.data[to[k]]) a = all.data[to[k]];
+      for (auto k = ptr[i]; a < 0 && k < ptr[i + 1]; ++k) a = std::max(a, all.data[to[k]]);
       first_ring.data[i] = a;
     }
   });
+  rows.fill(first_ring, n);
   parallel_ranges(n, kAggregateRows, [&](std::int64_t first, std::int64_t last) {
     std::vector<Index> seen;
     for (auto i = first; i < last; ++i) {
@@ -145,9 +173,11 @@ Aggregates aggregate(const Csr<One>& graph, std::uint64_t seed) {
       }
     }
   });
-  return {count, all.slice(0, n)};
+  return {starts.back(), all.slice(0, n), starts};
 }
 
+template Csr<float> condensed(const Csr<float>&, std::int64_t);
+template Csr<double> condensed(const Csr<double>&, std::int64_t);
 template Strength<float> strength_of(const Csr<float>&, Array<const float>, double);
 template Strength<double> strength_of(const Csr<double>&, Array<const double>, double);
 template Csr<One> strong_graph(const Csr<float>&, const Strength<float>&);

@@ -1,11 +1,11 @@
 // A multigrid cycle from zero. The steps before the coarse level are those after it in reverse, and the coarsest solve is
 // symmetric, so M is symmetric.
+#include "penstock/solver/multigrid/cycle.hpp"
+
 #include <array>
 #include <cmath>
 #include <utility>
 
-#include "penstock/core/error.hpp"
-#include "penstock/solver/multigrid/hierarchy.hpp"
 #include "penstock/solver/vectors.hpp"
 
 namespace penstock {
@@ -14,15 +14,15 @@ namespace {
 template <class T>
 class Cycle {
  public:
-  explicit Cycle(const Hierarchy<T>& h) : h_(h), sweep_(sizeof(T)) {
-    for (const auto& level : h.levels) work_.emplace_back(level.a.rows, kVectors);
+  explicit Cycle(const CycleLevels<T>& h) : h_(h), sweep_(sizeof(T)) {
+    for (const auto& level : h.levels) work_.emplace_back(level.rows, kVectors);
   }
 
   /// z = M b on a level and those below it.
   void run(std::size_t l, const T* b, T* z) {
     const auto& level = h_.levels[l];
     const bool last = l + 1 == h_.levels.size();
-    if (last && h_.coarsest) return h_.coarsest->apply(b, z);
+    if (last && h_.coarsest) return h_.coarsest(b, z);
     T* r = work_[l][0].data();
     first_step(l, b, nullptr, z, true);
     more_steps(l, z);
@@ -32,7 +32,7 @@ class Cycle {
     T* e = next[4].data();
     product(l, work_[l][1].data());
     pass(l, [&](std::int64_t i, T*, const T* q) { r[i] -= q[i]; });
-    cpu::spmv<PlusTimes<T>, T>(level.r.view(), r, coarse, {});
+    level.restrict(r, coarse);
     const bool inner = l + 2 < h_.levels.size();
     if (inner && h_.cycle == AmgCycle::k) {
       two_steps(l + 1, coarse, e);
@@ -40,7 +40,7 @@ class Cycle {
       run(l + 1, coarse, e);
       if (inner && h_.cycle == AmgCycle::w) again(l + 1, coarse, e);
     }
-    cpu::spmv<PlusTimes<T>, T>(level.p.view(), e, z, Scale<PlusTimes<T>>::accumulate());
+    level.prolong(e, z);
     product(l, z);
     first_step(l, b, work_[l][2].data(), z, false);
     more_steps(l, z);
@@ -50,17 +50,13 @@ class Cycle {
   // r, d and A d of the smoother; b, z, the correction and A times it of a level that another one asks.
   static constexpr int kVectors = 7;
 
-  void product(std::size_t l, const T* x) {
-    const auto& level = h_.levels[l];
-    level.plans->template multiply<PlusTimes<T>>(SpmvAlgorithm::automatic, level.a.view(), x,
-                                                 work_[l][2].data(), {});
-  }
+  void product(std::size_t l, const T* x) { h_.levels[l].product(x, work_[l][2].data()); }
   /// f(i, d, A d) for all entries.
   template <class F>
   void pass(std::size_t l, F&& f) {
     T* d = work_[l][1].data();
     const T* q = work_[l][2].data();
-    sweep_(h_.levels[l].a.rows, 5, [&](std::int64_t first, std::int64_t count) {
+    sweep_(h_.levels[l].rows, 5, [&](std::int64_t first, std::int64_t count) {
       for (auto i = first; i < first + count; ++i) f(i, d, q);
     });
   }
@@ -107,10 +103,11 @@ class Cycle {
   std::array<double, kSums> dots(std::size_t l,
                                  const std::array<std::pair<const T*, const T*>, kSums>& pairs) {
     std::array<double, kSums> sums;
-    sweep_(h_.levels[l].a.rows, 2, sums, [&](std::int64_t first, std::int64_t count, double* s) {
+    sweep_(h_.levels[l].rows, 2, sums, [&](std::int64_t first, std::int64_t count, double* s) {
       for (std::size_t i = 0; i < kSums; ++i)
         s[i] += dot(pairs[i].first + first, pairs[i].second + first, count);
     });
+    h_.ranks.sum(sums);
     return sums;
   }
   /// The visits of a K cycle: two steps of flexible conjugate gradients for A e = b, or one where that is enough. b is lost.
@@ -138,33 +135,35 @@ class Cycle {
     pass(l, [=](std::int64_t i, T*, const T*) { e[i] = first * c[i] + second * e[i]; });
   }
 
-  const Hierarchy<T>& h_;
+  const CycleLevels<T>& h_;
   Sweeper sweep_;
   std::vector<Workspace<T>> work_;
 };
 
 /// 2^e, so that the largest entry of b times it is between 1 and 2; 1 where b is zero or not finite.
 template <class U>
-U power_of_two(std::span<const U> b) {
+U power_of_two(std::span<const U> b, const RankRows& ranks) {
   U most = 0;
   for (const auto v : b) most = std::max(most, std::abs(v));
+  most = static_cast<U>(ranks.largest(static_cast<double>(most)));
   return most > 0 && std::isfinite(most) ? std::ldexp(U(1), -std::ilogb(most)) : U(1);
 }
 
 }  // namespace
 
 template <class U, class T>
-LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scale) {
+LinearOp<U> cycle_op(std::shared_ptr<const CycleLevels<T>> levels, double scale,
+                     std::function<std::int64_t()> matrix_bytes) {
   LinearOp<U> op;
-  const auto n = hierarchy->levels.front().a.rows;
+  const auto n = levels->levels.front().rows;
   op.rows = n;
-  op.apply = [hierarchy, scale, n](std::span<const U> b, std::span<U> z) {
-    Cycle<T> cycle(*hierarchy);
+  op.apply = [levels, scale, n](std::span<const U> b, std::span<U> z) {
+    Cycle<T> cycle(*levels);
     if constexpr (std::is_same_v<U, T>) {
       cycle.run(0, b.data(), z.data());
     } else {
       const Workspace<T> work(n, 2);
-      const auto down = power_of_two(b);
+      const auto down = power_of_two(b, levels->ranks);
       const auto up = static_cast<U>(scale) / down;
       T* in = work[0].data();
       T* out = work[1].data();
@@ -178,51 +177,15 @@ LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scal
       });
     }
   };
-  op.matrix_bytes = [hierarchy] { return hierarchy->cycle_bytes(); };
+  op.matrix_bytes = std::move(matrix_bytes);
   return op;
 }
 
-template <class T>
-std::int64_t Hierarchy<T>::visits(std::size_t level) const {
-  std::int64_t times = 1;
-  for (std::size_t l = 1; l <= level; ++l)
-    if (cycle != AmgCycle::v && l + 1 < levels.size()) times *= 2;
-  return times;
-}
-
-template <class T>
-std::int64_t Hierarchy<T>::cycle_bytes() const {
-  std::int64_t sum = 0;
-  for (std::size_t l = 0; l < levels.size(); ++l) {
-    const auto& level = levels[l];
-    const bool last = l + 1 == levels.size();
-    auto products = 2 * std::ssize(level.smoothing.steps);
-    if (last) products = coarsest ? 0 : std::ssize(level.smoothing.steps) - 1;
-    auto once = products * level.a.bytes() + level.p.bytes() + level.r.bytes();
-    if (last && coarsest) once += coarsest->bytes();
-    sum += visits(l) * once;
-    // A second visit begins with the residual of the first; a K cycle multiplies after each.
-    if (visits(l) > (l == 0 ? 1 : visits(l - 1)))
-      sum += (cycle == AmgCycle::k ? visits(l) : visits(l) / 2) * level.a.bytes();
-  }
-  return sum;
-}
-
-template <class T>
-std::int64_t Hierarchy<T>::bytes() const {
-  std::int64_t sum = coarsest ? coarsest->bytes() : 0;
-  for (const auto& level : levels)
-    sum += level.a.bytes() + level.p.bytes() + level.r.bytes() + level.plans->bytes() +
-           level.smoothing.weights.size * static_cast<std::int64_t>(sizeof(T)) +
-           level.aggregates.of.size * static_cast<std::int64_t>(sizeof(Index));
-  return sum;
-}
-
-template struct Hierarchy<float>;
-template struct Hierarchy<double>;
-
-template LinearOp<float> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
-template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<double>>, double);
-template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
+#define X(U, T) \
+  template LinearOp<U> cycle_op(std::shared_ptr<const CycleLevels<T>>, double, std::function<std::int64_t()>);
+X(float, float)
+X(double, double)
+X(double, float)
+#undef X
 
 }  // namespace penstock

@@ -1,7 +1,9 @@
 #include "penstock/solver/multigrid/dense_solve.hpp"
 
 #include <cmath>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
@@ -10,10 +12,48 @@
 namespace penstock {
 
 template <class T>
-DenseSolve::DenseSolve(const Csr<T>& a, double tolerance) : n_(a.rows), l_(at(n_ * n_)), inverse_(at(n_)) {
+DenseSolve::DenseSolve(const Csr<T>& a, double tolerance, bool symmetric)
+    : n_(a.rows), l_(at(n_ * n_)), inverse_(at(n_)) {
   for (std::int64_t i = 0; i < n_; ++i)
     for (auto k = a.indptr.data[i]; k < a.indptr.data[i + 1]; ++k)
       l_[at(i * n_ + a.indices.data[k])] += static_cast<double>(a.values.data[k]);
+  if (symmetric) factor_symmetric(tolerance);
+  else factor(tolerance);
+}
+
+void DenseSolve::factor(double tolerance) {
+  rows_.resize(at(n_));
+  std::iota(rows_.begin(), rows_.end(), Index{0});
+  double largest = 0;
+  for (const auto v : l_) largest = std::max(largest, std::abs(v));
+  require(std::isfinite(largest),
+          "AMG: the coarsest level holds NaN or infinity, or numbers too large for the "
+          "precision");
+  for (std::int64_t k = 0; k < n_; ++k) {
+    poll_interrupt();
+    auto pivot = k;
+    for (auto i = k + 1; i < n_; ++i)
+      if (std::abs(l_[at(i * n_ + k)]) > std::abs(l_[at(pivot * n_ + k)])) pivot = i;
+    double* row = l_.data() + k * n_;
+    if (pivot != k) {
+      std::swap_ranges(row, row + n_, l_.data() + pivot * n_);
+      std::swap(rows_[at(k)], rows_[at(pivot)]);
+    }
+    if (std::abs(row[k]) <= tolerance * largest) {
+      for (auto i = k + 1; i < n_; ++i) l_[at(i * n_ + k)] = 0;
+      continue;
+    }
+    inverse_[at(k)] = 1 / row[k];
+    for (auto i = k + 1; i < n_; ++i) {
+      double* below = l_.data() + i * n_;
+      const double factor = below[k] *= inverse_[at(k)];
+      if (factor == 0) continue;
+      for (auto j = k + 1; j < n_; ++j) below[j] -= factor * row[j];
+    }
+  }
+}
+
+void DenseSolve::factor_symmetric(double tolerance) {
   std::vector<double> scaled(at(n_));  // L(i, :) D
   for (std::int64_t i = 0; i < n_; ++i) {
     poll_interrupt();
@@ -37,6 +77,16 @@ DenseSolve::DenseSolve(const Csr<T>& a, double tolerance) : n_(a.rows), l_(at(n_
 template <class T>
 void DenseSolve::apply(const T* b, T* z) const {
   std::vector<double> y(at(n_));
+  if (!rows_.empty()) {
+    for (std::int64_t i = 0; i < n_; ++i)
+      y[at(i)] = static_cast<double>(b[rows_[at(i)]]) - dot(l_.data() + i * n_, y.data(), i);
+    for (auto i = n_ - 1; i >= 0; --i) {
+      const double* row = l_.data() + i * n_;
+      y[at(i)] = inverse_[at(i)] * (y[at(i)] - dot(row + i + 1, y.data() + i + 1, n_ - i - 1));
+      z[i] = static_cast<T>(y[at(i)]);
+    }
+    return;
+  }
   for (std::int64_t i = 0; i < n_; ++i)
     y[at(i)] = static_cast<double>(b[i]) - dot(l_.data() + i * n_, y.data(), i);
   for (std::int64_t i = 0; i < n_; ++i) y[at(i)] *= inverse_[at(i)];
@@ -48,8 +98,8 @@ void DenseSolve::apply(const T* b, T* z) const {
   for (std::int64_t i = 0; i < n_; ++i) z[i] = static_cast<T>(y[at(i)]);
 }
 
-template DenseSolve::DenseSolve(const Csr<float>&, double);
-template DenseSolve::DenseSolve(const Csr<double>&, double);
+template DenseSolve::DenseSolve(const Csr<float>&, double, bool);
+template DenseSolve::DenseSolve(const Csr<double>&, double, bool);
 template void DenseSolve::apply(const float*, float*) const;
 template void DenseSolve::apply(const double*, double*) const;
 

@@ -4,17 +4,22 @@
 #include <vector>
 
 #include "penstock/kernel/spmv/spmv_plan.hpp"
+#include "penstock/solver/multigrid/cycle.hpp"
 #include "penstock/solver/multigrid/dense_solve.hpp"
 #include "penstock/solver/multigrid/prolongate.hpp"
 #include "penstock/solver/multigrid/smoothing.hpp"
 
 namespace penstock {
 
-/// W: coarse levels are visited twice. K: by at most two steps of flexible conjugate gradients (Notay and Vassilevski 2008), so
-/// that M is no linear map.
-enum class AmgCycle { v, w, k };
+/// A level with more than this part of the rows of the one before it is not worth its work.
+inline constexpr double kLeastCoarsening = 0.8;
+/// The last level is factored up to so many rows where it cannot be made coarser.
+inline constexpr std::int64_t kMostDense = 1500;
+inline constexpr int kLastSteps = 8;  // of the smoother where the last level is not factored
 
 struct AmgOptions {
+  /// Otherwise R comes of A^T (solver/multigrid/nonsymmetric.hpp), the smoother is l1-Jacobi and the cycle V or W.
+  bool symmetric = true;
   double strength = 0.08;  // of a connection, against the strongest of its rows; 0: every entry is strong
   bool l1_jacobi = false;  // instead of Chebyshev
   int degree = 2;          // steps of the smoother before and after the coarse level
@@ -23,24 +28,31 @@ struct AmgOptions {
   std::int64_t max_coarse = 300;  // rows that are solved by a dense factorisation
   std::uint64_t seed = 0;
   std::int64_t block = 1;  // rows of a vertex on the finest level
+  /// Among many ranks: a level with fewer rows than this for each rank is shared by fewer ranks.
+  std::int64_t rows_of_rank = 500;
 };
 
 template <class T>
 struct AmgLevel {
-  Csr<T> a, p, r;  // no p and r on the last level; r = p^T
+  Csr<T> a, p, r;  // no p and r on the last level; r = p^T where A is symmetric
   std::shared_ptr<SpmvPlans<T>> plans;
   Smoothing<T> smoothing;
   double largest = 0;     // a bound of the eigenvalues of D^-1 A
   Aggregates aggregates;  // none where the level is the last one by its rows or its number
 };
 
+/// What a cycle reads of a level: bytes of its matrices, and steps of its smoother.
+struct LevelBytes {
+  std::int64_t a = 0, p = 0, r = 0, steps = 0;
+};
+/// Least bytes of matrices that a cycle reads; `dense` of them on the last level, unless that is smoothed (-1).
+std::int64_t bytes_of_cycle(const std::vector<LevelBytes>& levels, std::int64_t dense, AmgCycle cycle);
+
 template <class T>
 struct Hierarchy {
   std::vector<AmgLevel<T>> levels;
   std::optional<DenseSolve> coarsest;  // none where the last level is too large: it is smoothed
   AmgCycle cycle = AmgCycle::v;
-  /// How often a cycle comes to a level, at most.
-  std::int64_t visits(std::size_t level) const;
   /// Least bytes of matrices that a cycle reads, and bytes that are kept.
   std::int64_t cycle_bytes() const;
   std::int64_t bytes() const;

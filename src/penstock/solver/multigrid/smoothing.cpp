@@ -66,8 +66,7 @@ Array<const T> inverse_row_sums(const Csr<T>& a) {
 }
 
 template <class T>
-double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Array<const T>& inverse) {
-  const auto n = a.rows;
+double largest_row_sum(const Csr<T>& a, const Array<const T>& inverse, const RankRows& rows) {
   const auto ratios = of_rows(a, [&](std::int64_t i) {
     double s = 0;
     for (auto k = a.indptr.data[i]; k < a.indptr.data[i + 1]; ++k)
@@ -75,13 +74,23 @@ double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Arr
     return s * static_cast<double>(inverse.data[i]);
   });
   double bound = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    require(std::isfinite(ratios.data[i]), [&] {
-      return "AMG: row " + std::to_string(i) +
-             " holds NaN or infinity, or numbers too large for the precision";
-    });
-    bound = std::max(bound, static_cast<double>(ratios.data[i]));
-  }
+  rows.together([&] {
+    for (std::int64_t i = 0; i < a.rows; ++i) {
+      require(std::isfinite(ratios.data[i]), [&] {
+        return "AMG: row " + std::to_string(rows.number(i)) +
+               " holds NaN or infinity, or numbers too large for the precision";
+      });
+      bound = std::max(bound, static_cast<double>(ratios.data[i]));
+    }
+  });
+  return rows.largest(bound);
+}
+
+template <class T>
+double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Array<const T>& inverse,
+                          const RankRows& rows) {
+  const auto n = a.rows;
+  const double bound = largest_row_sum(a, inverse, rows);
   // Lanczos' method for D^-1/2 A D^-1/2 from a fixed start.
   const Workspace<T> work(n, 4);
   T* v = work[0].data();
@@ -92,18 +101,19 @@ double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Arr
   double sum = 0;
   sweep(n, 2, std::span<double>(&sum, 1), [&](std::int64_t f, std::int64_t count, double* s) {
     for (auto i = f; i < f + count; ++i) {
-      const auto h = static_cast<std::uint64_t>(i + 1) * 0x9e3779b97f4a7c15;
+      const auto h = static_cast<std::uint64_t>(rows.number(i) + 1) * 0x9e3779b97f4a7c15;
       before[i] = 0;
       v[i] = inverse.data[i] == 0 ? T(0) : static_cast<T>(static_cast<double>(h >> 11) * 0x1p-53 - 0.5);
     }
     s[0] += dot(v + f, v + f, count);
   });
+  rows.sum(std::span<double>(&sum, 1));
   std::vector<double> main, off;
   double beta = std::sqrt(sum);
   if (!(beta > 0)) return bound;
   auto scale = static_cast<T>(1 / beta);
   beta = 0;
-  for (int step = 0; step < kLanczosSteps && step < n; ++step) {
+  for (int step = 0; step < kLanczosSteps && step < (rows.comm ? rows.all : n); ++step) {
     sweep(n, 3, [&](std::int64_t f, std::int64_t count) {
       for (auto i = f; i < f + count; ++i) v[i] *= scale, scaled[at(i)] = root(i) * v[i];
     });
@@ -113,11 +123,13 @@ double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Arr
       for (auto i = f; i < f + count; ++i) q[at(i)] = root(i) * q[at(i)] - static_cast<T>(beta) * before[i];
       s[0] += dot(q.data() + f, v + f, count);
     });
+    rows.sum(std::span<double>(&alpha, 1));
     double norm = 0;
     sweep(n, 3, std::span<double>(&norm, 1), [&](std::int64_t f, std::int64_t count, double* s) {
       for (auto i = f; i < f + count; ++i) before[i] = q[at(i)] - static_cast<T>(alpha) * v[i];
       s[0] += dot(before + f, before + f, count);
     });
+    rows.sum(std::span<double>(&norm, 1));
     main.push_back(alpha);
     beta = std::sqrt(norm);
     if (!(beta > 1e-6 * std::abs(main.front()))) break;
@@ -152,11 +164,13 @@ Smoothing<T> l1_jacobi_smoothing(const Csr<T>& a, int sweeps) {
   return made;
 }
 
-#define X(T)                                                                                    \
-  template Array<const T> inverse_diagonal(const Csr<T>&);                                      \
-  template Array<const T> inverse_row_sums(const Csr<T>&);                                      \
-  template double largest_eigenvalue(const LinearOp<T>&, const Csr<T>&, const Array<const T>&); \
-  template Smoothing<T> chebyshev_smoothing(Array<const T>, double, int);                       \
+#define X(T)                                                                                   \
+  template Array<const T> inverse_diagonal(const Csr<T>&);                                     \
+  template Array<const T> inverse_row_sums(const Csr<T>&);                                     \
+  template double largest_row_sum(const Csr<T>&, const Array<const T>&, const RankRows&);      \
+  template double largest_eigenvalue(const LinearOp<T>&, const Csr<T>&, const Array<const T>&, \
+                                     const RankRows&);                                         \
+  template Smoothing<T> chebyshev_smoothing(Array<const T>, double, int);                      \
   template Smoothing<T> l1_jacobi_smoothing(const Csr<T>&, int);
 X(float)
 X(double)

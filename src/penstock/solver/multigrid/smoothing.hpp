@@ -3,6 +3,7 @@
 
 #include "penstock/format/csr.hpp"
 #include "penstock/solver/linear_op.hpp"
+#include "penstock/solver/multigrid/rank_rows.hpp"
 
 namespace penstock {
 
@@ -24,10 +25,16 @@ Array<const T> inverse_diagonal(const Csr<T>& a);
 template <class T>
 Array<const T> inverse_row_sums(const Csr<T>& a);
 
-/// An upper bound of the largest eigenvalue of D^-1 A, close to it: by a few steps of Lanczos' method, or the largest
-/// absolute row sum where that is smaller. Throws Error{invalid_argument} where A holds NaN or infinity.
+/// The largest absolute row sum of D^-1 A, the same on all ranks. Throws Error{invalid_argument} where A holds NaN or
+/// infinity. Collective.
 template <class T>
-double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Array<const T>& inverse);
+double largest_row_sum(const Csr<T>& a, const Array<const T>& inverse, const RankRows& rows = {});
+
+/// An upper bound of the largest eigenvalue of D^-1 A, close to it: by a few steps of Lanczos' method, or largest_row_sum
+/// where that is smaller. `a`: the rows of this rank. Throws as largest_row_sum. The same on all ranks. Collective.
+template <class T>
+double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Array<const T>& inverse,
+                          const RankRows& rows = {});
 
 /// Chebyshev's iteration for eigenvalues from `largest` / 8 to `largest`.
 template <class T>

@@ -8,38 +8,13 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/dist/share/plan_rows.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 #include "penstock/solver/dist_op.hpp"
 #include "penstock/solver/precondition/device_schwarz.hpp"
 
 namespace penstock {
 namespace {
-
-/// One all-to-all along a plan, from owners to ghosts: `counts` entries of U for each rank, one rank's after the other.
-template <class U>
-std::vector<U> travel(Comm& comm, const std::vector<U>& send, const std::vector<std::int64_t>& send_counts,
-                      const std::vector<std::int64_t>& receive_counts) {
-  const auto offsets = [](const std::vector<std::int64_t>& counts) {
-    std::vector<std::int64_t> at{0};
-    for (const auto n : counts) at.push_back(at.back() + n * static_cast<std::int64_t>(sizeof(U)));
-    return at;
-  };
-  const auto from = offsets(send_counts), to = offsets(receive_counts);
-  std::vector<U> received(static_cast<std::size_t>(to.back()) / sizeof(U));
-  comm.all_to_all_v(send.data(), from, received.data(), to);
-  return received;
-}
-
-/// For each rank the sum of `lengths` (one for each entry of the plan) that go to it or come from it.
-std::vector<std::int64_t> by_rank(int ranks, const std::vector<int>& with,
-                                  const std::vector<std::int64_t>& offsets,
-                                  const std::vector<std::int64_t>& lengths) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks));
-  for (std::size_t i = 0; i < with.size(); ++i)
-    for (auto k = offsets[i]; k < offsets[i + 1]; ++k)
-      counts[static_cast<std::size_t>(with[i])] += lengths[static_cast<std::size_t>(k)];
-  return counts;
-}
 
 /// f(column in the whole matrix, entry of the block) for all entries of a row.
 template <class V, class F>
@@ -102,28 +77,17 @@ Overlap<V> overlap_of(DistProduct<V>& product) {
   const auto* brought = static_cast<const GlobalIndex*>(product.exchange(mine.data(), sizeof(GlobalIndex)));
   const std::vector<GlobalIndex> ghosts(brought, brought + plan.ghosts());
 
-  // For each entry of x that owners send in a product, they send the row: lengths first, then columns and values.
-  std::vector<std::int64_t> lengths;
-  std::vector<GlobalIndex> columns;
-  std::vector<V> values;
+  // For each entry of x that owners send in a product, they send the row.
+  ListedRows<V> rows;
   for (const auto row : plan.send_indices.span()) {
-    const auto before = std::ssize(columns);
+    const auto before = std::ssize(rows.columns);
     each_entry(a, mine, ghosts, row, [&](GlobalIndex column, const V* from, std::int64_t k) {
-      columns.push_back(column);
-      if constexpr (!is_pattern<V>) values.push_back(from[k]);
+      rows.columns.push_back(column);
+      if constexpr (!is_pattern<V>) rows.values.push_back(from[k]);
     });
-    lengths.push_back(std::ssize(columns) - before);
+    rows.lengths.push_back(std::ssize(rows.columns) - before);
   }
-  const auto one_each = [](std::int64_t n) {
-    return std::vector<std::int64_t>(static_cast<std::size_t>(n), 1);
-  };
-  const auto ghost_lengths =
-      travel(comm, lengths, by_rank(ranks, plan.send_ranks, plan.send_offsets, one_each(plan.sent())),
-             by_rank(ranks, plan.receive_ranks, plan.receive_offsets, one_each(plan.ghosts())));
-  const auto to = by_rank(ranks, plan.send_ranks, plan.send_offsets, lengths),
-             from = by_rank(ranks, plan.receive_ranks, plan.receive_offsets, ghost_lengths);
-  columns = travel(comm, columns, to, from);
-  if constexpr (!is_pattern<V>) values = travel(comm, values, to, from);
+  const auto [ghost_lengths, columns, values] = rows_to_ghosts(comm, plan, rows);
 
   Overlap<V> out;
   auto& ids = out.row_ids;

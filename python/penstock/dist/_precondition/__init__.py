@@ -1,0 +1,1 @@
+"""Multigrid over ranks, and the names of all preconditioners over ranks."""

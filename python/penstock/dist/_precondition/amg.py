@@ -1,0 +1,154 @@
+"""Algebraic multigrid of a matrix that ranks share out."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock.dist._agree import about, agreed
+from penstock.dist._preconditioners import DistPreconditioner, _type
+from penstock.linalg._amg.arguments import options_of, vectors_of
+from penstock.linalg._amg.report import AMGExplanation, SharedLevel
+
+
+class AMG(DistPreconditioner):
+    """One cycle of smoothed aggregation over ranks (Vanek, Mandel and Brezina 1996), for a symmetric positive definite
+    A.
+
+    Aggregates cross ranks: where ranks own ranges of rows, levels and iterations are those of ps.linalg.AMG on one
+    rank, to rounding. Sums have the same bits in every run with the same number of ranks. Coarse levels are shared by
+    fewer ranks, and rank 0 factors the last one.
+
+    Parameters
+    ----------
+    A : ps.dist.csr_array, n x n, whose partition keeps rows whole
+    near_nullspace : array of shape (rows owned here,) or (rows owned here, k), optional
+        This rank's rows, in the order of A.rows, of vectors that A takes nearly to zero.
+    rows_per_rank : int
+        A level with fewer rows than this for each rank is shared by fewer ranks: with few rows a rank waits for
+        messages longer than it computes.
+    block_size, strength, smoother, degree, cycle, max_levels, max_coarse, precision, seed, dtype
+        As for ps.linalg.AMG. With block_size the partition keeps the rows of a node on one rank. The cycle is "V" or
+        "W": "K" is no linear map, and no solver over ranks takes such an M.
+
+    Collective. ValueError, on all ranks, as for ps.linalg.AMG, and where ranks give different arguments or a partition
+    splits rows or nodes. The levels are in host memory: solvers whose A is on GPUs then compute on the CPU.
+
+    >>> import numpy as np, penstock as ps
+    >>> A = ps.generate.laplacian((40, 40))
+    >>> def work(comm):
+    ...     D = ps.dist.csr_array(A, comm)
+    ...     M = ps.dist.linalg.AMG(D)
+    ...     return ps.dist.linalg.cg(D, np.ones(len(D.rows)), rtol=1e-8, M=M)[1].iterations
+    >>> max(ps.dist.run(work, 3)) < 20
+    True
+    """
+
+    _in_host_memory = True
+
+    def __init__(
+        self,
+        A: Any,
+        near_nullspace: Any = None,
+        *,
+        block_size: int = 1,
+        strength: float = 0.08,
+        smoother: str = "chebyshev",
+        degree: int = 2,
+        cycle: str = "V",
+        max_levels: int = 20,
+        max_coarse: int = 300,
+        rows_per_rank: int = 500,
+        precision: str | None = None,
+        seed: int = 0,
+        dtype: Any = None,
+    ) -> None:
+        def check() -> tuple[dict[str, Any], np.dtype, np.ndarray]:
+            options = options_of(
+                *(strength, smoother, degree, cycle, max_levels, max_coarse, precision),
+                *(seed, block_size),
+            )
+            if cycle == "K":
+                raise ValueError(
+                    "cycle='K' is no linear map, and no solver over ranks takes such an M: choose 'V' or 'W'"
+                )
+            if operator.index(rows_per_rank) < 1:
+                raise ValueError(f"rows_per_rank={rows_per_rank}: give at least 1")
+            n = A.shape[0]
+            if A.shape[0] != A.shape[1]:
+                raise ValueError(f"A has shape {A.shape}: AMG needs a square matrix")
+            if n % block_size:
+                raise ValueError(f"block_size={block_size} does not divide the {n} rows of A")
+            kind = _type(A, dtype)
+            if kind == np.float32 and precision == "float64":
+                raise ValueError(
+                    "precision='float64' with float32: give dtype=np.float64, or leave precision out"
+                )
+            options["rows_of_rank"] = rows_per_rank
+            return options, kind, vectors_of(near_nullspace, len(A.rows), block_size)
+
+        columns = "ones" if near_nullspace is None else f"columns {np.shape(near_nullspace)[1:]}"
+        with about(
+            A.comm,
+            "ps.dist.linalg.AMG",
+            near_nullspace=columns,
+            block_size=block_size,
+            strength=strength,
+            smoother=smoother,
+            degree=degree,
+            cycle=cycle,
+            max_levels=max_levels,
+            max_coarse=max_coarse,
+            rows_per_rank=rows_per_rank,
+            precision=precision,
+            seed=seed,
+            dtype=getattr(dtype, "__name__", str(dtype)),
+        ):
+            options, kind, b = agreed(A.comm, check)
+            self._words = cycle, smoother, precision or kind.name
+            self._hierarchy = _core.dist_amg(
+                A._core, kind.name, precision or kind.name, b.reshape(-1), b.shape[1], options
+            )
+        super().__init__(self._hierarchy.op)
+
+    def update(self, A: Any) -> None:
+        """Takes a matrix with the same pattern and partition and other values; keeps the aggregates, and builds the
+        levels anew. Collective.
+
+        ValueError where the pattern differs, and as for a new AMG.
+        """
+        self._hierarchy = self._hierarchy.updated(A._core)
+        super().__init__(self._hierarchy.op)
+
+    @property
+    def levels(self) -> list[SharedLevel]:
+        """The rows and entries of each level, on all ranks, and how many ranks share it."""
+        return [SharedLevel(*level) for level in self._hierarchy.levels]
+
+    @property
+    def operator_complexity(self) -> float:
+        """Entries of all levels / entries of A."""
+        levels = self.levels
+        return sum(level.nnz for level in levels) / max(levels[0].nnz, 1)
+
+    @property
+    def grid_complexity(self) -> float:
+        """Rows of all levels / rows of A."""
+        levels = self.levels
+        return sum(level.rows for level in levels) / max(levels[0].rows, 1)
+
+    def explain(self) -> AMGExplanation:
+        """Levels and complexities, of all ranks; the bytes that this rank keeps, and those that a cycle reads here.
+        Local."""
+        return AMGExplanation(
+            tuple(self.levels),
+            self.operator_complexity,
+            self.grid_complexity,
+            self._hierarchy.bytes,
+            self.nbytes,
+            *self._words,
+            self._hierarchy.factored,
+        )

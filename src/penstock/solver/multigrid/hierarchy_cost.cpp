@@ -1,0 +1,71 @@
+// What a hierarchy in one process costs, and its cycle.
+#include <utility>
+
+#include "penstock/solver/multigrid/hierarchy.hpp"
+
+namespace penstock {
+
+template <class U, class T>
+LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scale) {
+  auto made = std::make_shared<CycleLevels<T>>();
+  made->cycle = hierarchy->cycle;
+  for (const auto& level : hierarchy->levels) {
+    auto& l = made->levels.emplace_back();
+    l.rows = level.a.rows, l.smoothing = level.smoothing;
+    l.product = [a = level.a, plans = level.plans](const T* x, T* y) {
+      plans->template multiply<PlusTimes<T>>(SpmvAlgorithm::automatic, a.view(), x, y, {});
+    };
+    if (level.p.indptr.data == nullptr) continue;
+    l.restrict = [r = level.r](const T* x, T* b) { cpu::spmv<PlusTimes<T>, T>(r.view(), x, b, {}); };
+    l.prolong = [p = level.p](const T* e, T* z) {
+      cpu::spmv<PlusTimes<T>, T>(p.view(), e, z, Scale<PlusTimes<T>>::accumulate());
+    };
+  }
+  if (hierarchy->coarsest)
+    made->coarsest = [hierarchy](const T* b, T* z) { hierarchy->coarsest->apply(b, z); };
+  return cycle_op<U, T>(std::move(made), scale, [hierarchy] { return hierarchy->cycle_bytes(); });
+}
+
+std::int64_t bytes_of_cycle(const std::vector<LevelBytes>& levels, std::int64_t dense, AmgCycle cycle) {
+  std::int64_t sum = 0, before = 1;
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    const auto& level = levels[l];
+    const bool last = l + 1 == levels.size();
+    // How often a cycle comes to the level, at most.
+    const auto visits = l > 0 && !last && cycle != AmgCycle::v ? 2 * before : before;
+    auto products = 2 * level.steps;
+    if (last) products = dense >= 0 ? 0 : level.steps - 1;
+    sum += visits * (products * level.a + level.p + level.r + (last && dense >= 0 ? dense : 0));
+    // A second visit begins with the residual of the first; a K cycle multiplies after each.
+    if (visits > before) sum += (cycle == AmgCycle::k ? visits : visits / 2) * level.a;
+    before = visits;
+  }
+  return sum;
+}
+
+template <class T>
+std::int64_t Hierarchy<T>::cycle_bytes() const {
+  std::vector<LevelBytes> of;
+  for (const auto& level : levels)
+    of.push_back({level.a.bytes(), level.p.bytes(), level.r.bytes(), std::ssize(level.smoothing.steps)});
+  return bytes_of_cycle(of, coarsest ? coarsest->bytes() : -1, cycle);
+}
+
+template <class T>
+std::int64_t Hierarchy<T>::bytes() const {
+  std::int64_t sum = coarsest ? coarsest->bytes() : 0;
+  for (const auto& level : levels)
+    sum += level.a.bytes() + level.p.bytes() + level.r.bytes() + level.plans->bytes() +
+           level.smoothing.weights.size * static_cast<std::int64_t>(sizeof(T)) +
+           level.aggregates.of.size * static_cast<std::int64_t>(sizeof(Index));
+  return sum;
+}
+
+template struct Hierarchy<float>;
+template struct Hierarchy<double>;
+
+template LinearOp<float> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
+template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<double>>, double);
+template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
+
+}  // namespace penstock
