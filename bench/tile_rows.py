@@ -91,6 +91,7 @@ def case(name: str, A: ps.csr_array, args: argparse.Namespace, ranks: int) -> di
         "work": 2.0 * A.nnz * args.columns,
         "traffic": 0.0,
         "load": os.getloadavg()[0],
+        "turns": args.repeats,
         "between_bytes": between,
         "bound_bytes": fewest_bytes(A.to_scipy().tocsr(), ranks, 4 * args.columns),
         "results": results,
