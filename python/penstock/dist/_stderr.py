@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import selectors
@@ -10,12 +11,15 @@ import sys
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from penstock.dist import _rank
 
 _OPEN_MPI_RULE = re.compile(r"-{60,}$")
-_OPEN_MPI_WORDS = re.compile(r"\b(prterun|prte|mpirun|mpiexec|MPI_ABORT|Primary job)\b")
+_OPEN_MPI_WORDS = re.compile(
+    r"\b(prterun|prte|mpirun|mpiexec|MPI_ABORT|Primary job|An MPI communication peer process)\b"
+)
+_OPEN_MPI_LINE = re.compile(r"\[\S+:\d+\] (\*\*\* |plm:ssh: Warning: setpgid)")
 _MPICH_WORDS = re.compile(
     r"={20}|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|Abort\(\d+\) on node"
 )
@@ -31,18 +35,25 @@ class Complaints:
 
     def __init__(self) -> None:
         self.held: list[str] = []
+        self.reports: list[dict[str, Any]] = []  # of ranks on other hosts
         self._block: list[str] = []
 
     def feed(self, line: str) -> list[str]:
         """The lines to show now."""
-        line = line.replace("\0", "")
+        line, told, report = line.replace("\0", "").partition(_rank.TOLD)
+        if told:
+            with contextlib.suppress(ValueError):
+                found = json.loads(report)
+                if isinstance(found, dict) and {"rank", "size", "at"} <= found.keys():
+                    self.reports.append(found)
+            return self.feed(line + "\n") if line else []
         rule = _OPEN_MPI_RULE.match(line.strip()) is not None
         if self._block or rule:
             self._block.append(line)
             if (rule and len(self._block) > 1) or len(self._block) > 30:
                 return self.end()
             return []
-        if _MPICH_WORDS.match(line):
+        if _MPICH_WORDS.match(line) or _OPEN_MPI_LINE.match(line):
             self.held.append(line)
             return []
         return [line]
@@ -65,7 +76,7 @@ def show(lines: Iterable[str]) -> None:
 
 class Errors:
     """Both, shown as they come. Each rank has a FIFO of its own in the job's folder, so that lines stay whole and
-    nobody takes them for mpiexec's; of theirs only the line of MPICH's MPI_Abort is held back."""
+    nobody takes them for mpiexec's; of theirs only what the MPI in them says of an abort is held back."""
 
     def __init__(self, folder: Path, ranks: int) -> None:
         self.complaints = Complaints()
@@ -130,7 +141,7 @@ class Errors:
 
     def _show(self, text: bytes) -> None:
         for line in text.decode(errors="replace").splitlines(keepends=True):
-            if _MPICH_ABORT.match(line):
+            if _MPICH_ABORT.match(line) or _OPEN_MPI_LINE.match(line):
                 self.complaints.held.append(line)
             else:
                 show([line])

@@ -1,4 +1,4 @@
-"""A rank ends in the midst of what all ranks do for ever: `deaths.py WHERE HOW FOLDER`.
+"""A rank ends in the midst of what all ranks do for ever: `deaths.py WHERE HOW FOLDER [RANK]`.
 
 The end comes as a signal, so that the work is under way, in C++, wherever that is. FOLDER gets the time of it, and what
 this job has on its host."""
@@ -52,7 +52,7 @@ def endless(where, comm):
     raise ValueError(f"{where} is none of {WHERE}")
 
 
-def main(where, how, folder):
+def main(where, how, folder, victim=VICTIM):
     comm = ps.dist.world()
     if comm.rank == 0:
         here = [v for k, v in os.environ.items() if k == "PENSTOCK_RUN_JOB" or "_backing_dir" in k]
@@ -64,7 +64,7 @@ def main(where, how, folder):
         Path(folder, "died").write_text(str(time.time()))
         end(how)
 
-    if comm.rank == VICTIM:
+    if comm.rank == int(victim):
         signal.signal(signal.SIGALRM, now)
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
