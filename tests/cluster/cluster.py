@@ -91,7 +91,7 @@ class Cluster:
             self._log.seek(0)
             why = self._log.read().strip().splitlines() or ["unshare failed"]
             self.close()
-            raise NotHere(why[-1])
+            raise NotHere(why[-1 if why[0].startswith("Traceback") else 0])
 
     def run(self, number: int, words: Sequence[str], timeout: float, **more: str) -> Done:
         """A command on a node, with `more` in its environment. TimeoutError closes the whole cluster."""

@@ -91,6 +91,13 @@ def _check_launcher(comm: Comm) -> None:
     if started is None or comm.size > 1 or started.size <= 1:
         return
     mine = _core.mpi_name()
+    if "SLURM_STEP_NUM_TASKS" in os.environ:
+        kind = "pmix" if mine.startswith("Open MPI") else "pmi2"
+        raise CommError(
+            f"this process is rank 0 of 1 to {mine}, but {started.by} started {started.size}: they do not speak the "
+            f"same protocol. Use srun --mpi={kind}, if srun --mpi=list has it, or `penstock run -n {started.size}` in "
+            "the allocation"
+        )
     raise CommError(
         f"this process is rank 0 of 1 to {mine}, but {started.by} started {started.size}: the launcher belongs to "
         f"another MPI. Use `penstock run -n {started.size}`, the mpiexec of {mine}, or PENSTOCK_MPI"

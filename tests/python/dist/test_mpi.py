@@ -263,15 +263,23 @@ def test_without_penstock_run_too(cache, open_mpi):
     assert done.stderr.count("Traceback") == 1
 
 
-def test_a_launcher_of_another_mpi_is_named(cache, open_mpi):
+@pytest.mark.parametrize(
+    "variables, by, remedy",
+    [
+        ({"PMI_SIZE": "4"}, "an mpiexec of the MPICH family (PMI_SIZE=4)", "`penstock run -n 4`"),
+        ({"SLURM_STEP_NUM_TASKS": "4"}, "srun (SLURM_STEP_NUM_TASKS=4)", "Use srun --mpi=pmix"),
+    ],
+)
+def test_a_launcher_of_another_mpi_is_named(cache, open_mpi, variables, by, remedy):
     done = subprocess.run(
         [sys.executable, "-c", "import penstock as ps; ps.dist.world()"],
-        env=environment(cache, open_mpi, PMI_SIZE="4"),
+        env=environment(cache, open_mpi, **variables),
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert "rank 0 of 1 to Open MPI" in done.stderr
-    assert "an mpiexec of the MPICH family (PMI_SIZE=4) started 4" in done.stderr
+    assert f"{by} started 4" in done.stderr
+    assert remedy in done.stderr
 
 
 @pytest.mark.parametrize(

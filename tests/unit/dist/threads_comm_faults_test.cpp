@@ -61,7 +61,7 @@ const Verb kVerbs[] = {
 
 /// A rank fails in the middle of others' calls: all end, with its reason, and nobody's memory is touched afterwards (which
 /// AddressSanitizer and ThreadSanitizer see).
-TEST(ThreadComm, AReasonIsWhatWasRaisedWithoutItsFrames) {
+TEST(ThreadsComm, AReasonIsWhatWasRaisedWithoutItsFrames) {
   const auto reason = [](const char* what) { return reason_of(std::runtime_error(what)); };
   const std::string frames = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n";
   EXPECT_EQ(reason("no luck\nat all"), "no luck\nat all");
