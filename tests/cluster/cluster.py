@@ -3,7 +3,7 @@ and talk over links whose rate is given.
 
     with Cluster(4, rate=25e6) as c:
         done = c.run(0, ["penstock", "run", "-n", "8", "script.py"], timeout=60)
-        c.bytes_sent(0)
+        c.left(0)
 
 Its namespaces end with the process that made it, however that ends.
 """
@@ -66,10 +66,14 @@ class Cluster:
     def __init__(self, nodes: int, rate: float = 0, delay: float = 0, slots: int = 2) -> None:
         self.nodes = nodes
         missing = [
-            tool for tool in ("unshare", "nsenter", "ip", "tc", "mount") if not shutil.which(tool)
+            tool
+            for tool in ("unshare", "nsenter", "ip", "tc", "mount", "ps")
+            if not shutil.which(tool)
         ]
         if missing:
-            raise NotHere(f"{', '.join(missing)} not found: apt-get install iproute2 util-linux")
+            raise NotHere(
+                f"{', '.join(missing)} not found: apt-get install iproute2 procps util-linux"
+            )
         if ROOT.is_relative_to("/tmp"):
             raise NotHere(f"{ROOT} is in /tmp, of which each node has its own: move it elsewhere")
         (ROOT / "build").mkdir(exist_ok=True)
@@ -118,11 +122,6 @@ class Cluster:
             self.close()
             raise TimeoutError(f"{shlex.join(words)} takes more than {timeout} s: {said}")
         return Done(codes[0] if codes[0] >= 0 else 128 - codes[0], *said, ended[0])
-
-    def bytes_sent(self, number: int) -> int:
-        """By a node over its link since it began, headers of packets included."""
-        done = self.run(number, ["grep", "eth0:", "/proc/net/dev"], 10)
-        return int(done.out.split()[9])
 
     def left(self, number: int) -> list[str]:
         """Of what a job may leave on a node: files in /tmp and /dev/shm, and processes."""

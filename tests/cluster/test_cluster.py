@@ -48,7 +48,7 @@ def play(cluster: Cluster, script: str, *words: str) -> Done:
         *words,
     ]
     return cluster.run(
-        0, line, timeout=100,
+        0, line, timeout=200,
         PRTE_MCA_plm_ssh_agent=f"{sys.executable} {node.__file__}",
         PRTE_MCA_prte_default_hostfile=str(cluster.folder / "nodes"),
         OMPI_MCA_mpi_yield_when_idle="1",
@@ -110,6 +110,13 @@ def test_results_are_right(parts, part):
     assert len(parts[part]) == RANKS and all(r["right"] for r in parts[part])
 
 
+def test_verbs_and_every_halo(cluster):
+    """The script that ranks of one machine pass, too: all calls of a Comm, and products by every strategy."""
+    done = play(cluster, "python/dist/mpi/verbs.py")
+    assert done.code == 0, done
+    assert done.out.startswith(f"{RANKS} ranks of MPI (Open MPI ") and done.out.endswith(" agree\n")
+
+
 @pytest.mark.parametrize(
     "where, how, code, message",
     [
@@ -129,6 +136,23 @@ def test_a_rank_that_ends_on_another_node_is_named_once(cluster, where, how, cod
     assert done.at - float((folder / "died").read_text()) < SECONDS
     for k in range(NODES):
         assert cluster.left(k) == []
+
+
+def test_packets_are_late():
+    """A refused connection takes a packet there and one back."""
+    delay = 0.05
+    text = (
+        "import socket, sys, time; begun = time.monotonic()\n"
+        "try: socket.create_connection(('node1', 9), 20)\n"
+        "except ConnectionRefusedError: print(time.monotonic() - begun)\n"
+    )
+    try:
+        made = Cluster(2, RATE, delay)
+    except NotHere as why:
+        pytest.skip(f"no late packets in this machine: {why}")
+    with made:
+        done = made.run(0, [sys.executable, "-c", text], timeout=30)
+    assert 2 * delay <= float(done.out) < 2 * delay + 5, done
 
 
 def test_nothing_is_left_of_a_cluster(cluster):

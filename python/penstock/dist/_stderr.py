@@ -19,7 +19,9 @@ _OPEN_MPI_RULE = re.compile(r"-{60,}$")
 _OPEN_MPI_WORDS = re.compile(
     r"\b(prterun|prte|mpirun|mpiexec|MPI_ABORT|Primary job|An MPI communication peer process)\b"
 )
-_OPEN_MPI_LINE = re.compile(r"\[\S+:\d+\] (\*\*\* |plm:ssh: Warning: setpgid)")
+_OPEN_MPI_LOST = re.compile(r"(\[\S+:\d+\] \*\*\* )An error occurred in Socket closed")
+_OPEN_MPI_LOST_END = "and MPI will try to terminate"
+_OPEN_MPI_SSH = re.compile(r"\[\S+:\d+\] plm:ssh: Warning: setpgid")
 _MPICH_WORDS = re.compile(
     r"={20}|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|Abort\(\d+\) on node"
 )
@@ -27,6 +29,25 @@ _MPICH_ABORT = re.compile(
     r"Abort\(\d+\) on node \d+ \(rank \d+ in comm \d+\): application called MPI_Abort\("
 )
 _PATIENCE = 0.1  # seconds until the beginning of a line is shown without its end
+
+
+class Lost:
+    """What Open MPI says in a rank whose partner is gone: a few lines that begin alike. All else that begins so, a
+    crash say, is none of it."""
+
+    def __init__(self) -> None:
+        self._begins: str | None = None
+
+    def takes(self, line: str) -> bool:
+        """Whether the next line belongs to it."""
+        if found := _OPEN_MPI_LOST.match(line):
+            self._begins = found[1]
+            return True
+        if self._begins is None or not line.startswith(self._begins):
+            return False
+        if _OPEN_MPI_LOST_END in line:
+            self._begins = None
+        return True
 
 
 class Complaints:
@@ -37,6 +58,7 @@ class Complaints:
         self.held: list[str] = []
         self.reports: list[dict[str, Any]] = []  # of ranks on other hosts
         self._block: list[str] = []
+        self._lost = Lost()
 
     def feed(self, line: str) -> list[str]:
         """The lines to show now."""
@@ -53,7 +75,7 @@ class Complaints:
             if (rule and len(self._block) > 1) or len(self._block) > 30:
                 return self.end()
             return []
-        if _MPICH_WORDS.match(line) or _OPEN_MPI_LINE.match(line):
+        if _MPICH_WORDS.match(line) or _OPEN_MPI_SSH.match(line) or self._lost.takes(line):
             self.held.append(line)
             return []
         return [line]
@@ -80,6 +102,7 @@ class Errors:
 
     def __init__(self, folder: Path, ranks: int) -> None:
         self.complaints = Complaints()
+        self._lost = Lost()
         self._selector = selectors.DefaultSelector()
         for rank in range(ranks):
             fifo = folder / f"{_rank.ERRORS}{rank}"
@@ -141,7 +164,7 @@ class Errors:
 
     def _show(self, text: bytes) -> None:
         for line in text.decode(errors="replace").splitlines(keepends=True):
-            if _MPICH_ABORT.match(line) or _OPEN_MPI_LINE.match(line):
+            if _MPICH_ABORT.match(line) or self._lost.takes(line):
                 self.complaints.held.append(line)
             else:
                 show([line])

@@ -378,8 +378,14 @@ def test_banners_are_held_back_and_the_scripts_own_lines_are_not():
     assert shown == [rule, "a table of the script's\n", rule]
     assert c.feed("Abort(1) on node 1 (rank 1 in comm 0): application called MPI_Abort\n") == []
     assert len(c.held) == 4
-    assert c.feed("[node0:00000] *** An error occurred in Socket closed\n") == []
-    assert c.feed("[node0] *** a line of the script's\n") != [] and len(c.held) == 5
+    lost = [
+        "An error occurred in Socket closed",
+        "on a NULL communicator",
+        "   and MPI will try to terminate it",
+    ]
+    assert [c.feed(f"[node0:00000] *** {line}\n") for line in lost] == [[]] * 3
+    crash = "[node0:00000] *** Process received signal ***\n"
+    assert c.feed(crash) == [crash] and len(c.held) == 7
     assert c.feed(rule) == [] and c.feed("the last line of a log\n") == []
     assert c.end() == [rule, "the last line of a log\n"]
 
