@@ -123,6 +123,12 @@ class Cluster:
             raise TimeoutError(f"{shlex.join(words)} takes more than {timeout} s: {said}")
         return Done(codes[0] if codes[0] >= 0 else 128 - codes[0], *said, ended[0])
 
+    def lose(self, number: int) -> None:
+        """A node fails: its processes and its link are gone."""
+        assert self._switch.stdin is not None
+        self._switch.stdin.write(f"{number}\n")
+        self._switch.stdin.flush()
+
     def left(self, number: int) -> list[str]:
         """Of what a job may leave on a node: files in /tmp and /dev/shm, and processes."""
         done = self.run(number, ["sh", "-c", "ls -A /tmp /dev/shm; ps -eo pid=,stat=,args="], 10)

@@ -92,10 +92,12 @@ def main(folder: Path, nodes: int, rate: int, delay: float) -> None:
     _do("ip", "link", "set", "lo", "up")
     hosts = ["127.0.0.1 localhost", *(f"{address(k)} {name(k)}" for k in range(nodes))]
     (folder / "hosts").write_text("\n".join(hosts) + "\n")
-    for number in range(nodes):
-        _join(_start(folder, number), number, rate, delay)
+    started = [_start(folder, number) for number in range(nodes)]
+    for number, node in enumerate(started):
+        _join(node, number, rate, delay)
     print("ready", flush=True)
-    sys.stdin.read()
+    for line in sys.stdin:  # nodes that fail
+        started[int(line)].kill()
     shutil.rmtree(folder, ignore_errors=True)
 
 

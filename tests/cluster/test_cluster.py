@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def cluster():
         yield made
 
 
-def play(cluster: Cluster, script: str, *words: str) -> Done:
+def play(cluster: Cluster, script: str, *words: str, ranks: int = RANKS) -> Done:
     """`penstock run` on the first node; ranks give way to one another, for they share the cores of one machine."""
     line = [
         sys.executable,
@@ -43,7 +44,7 @@ def play(cluster: Cluster, script: str, *words: str) -> Done:
         "penstock",
         "run",
         "-n",
-        str(RANKS),
+        str(ranks),
         str(SCRIPTS / script),
         *words,
     ]
@@ -136,6 +137,31 @@ def test_a_rank_that_ends_on_another_node_is_named_once(cluster, where, how, cod
     assert done.at - float((folder / "died").read_text()) < SECONDS
     for k in range(NODES):
         assert cluster.left(k) == []
+
+
+def test_a_host_that_is_lost_fails_the_job(cluster):
+    """Open MPI's mpiexec then ends with exit code 0."""
+    lost = []
+    with Cluster(2, RATE, slots=2) as c:
+
+        def lose():
+            while not (c.folder / "job").exists():  # the ranks have met
+                time.sleep(0.1)
+            time.sleep(1)
+            lost.append(time.time())
+            c.lose(1)
+
+        threading.Thread(target=lose, daemon=True).start()
+        nobody = "-1"
+        done = play(
+            c, "python/dist/mpi/deaths.py", "product", "raise", str(c.folder), nobody, ranks=4
+        )
+        assert done.code == 1
+        assert done.err.splitlines()[-1].startswith(
+            "penstock: the ranks were stopped before they had"
+        )
+        assert done.at - lost[0] < SECONDS
+        assert c.left(0) == []
 
 
 def test_packets_are_late():

@@ -211,11 +211,17 @@ def _told(
     if told is not None:
         name = signal.Signals(told).name
         return 128 + told, None if told == signal.SIGINT else f"stopped by {name}"
-    if code == 0 or len(_rank.noted(str(job.folder), _rank.DONE)) == ranks:
+    folder = str(job.folder)
+    finished = complaints.finished or bool(_rank.noted(folder, _rank.FINISHED))
+    if (code == 0 and finished) or len(_rank.noted(folder, _rank.DONE)) == ranks:
         return 0, None
     cause = _rank.first_cause([*_reports(job.folder / _rank.REPORT), *complaints.reports])
+    if cause is None or cause.get("perhaps_by_mpi"):
+        _stderr.show(complaints.held)  # a host that was lost, say
+    if code == 0 and (cause is None or cause.get("perhaps_by_mpi")):
+        # Open MPI's mpiexec ends with 0 where it loses a host.
+        return 1, "the ranks were stopped before they had ended: a host was lost?"
     if cause is None:
-        _stderr.show(complaints.held)
         return (code if code >= 0 else 128 - code), None
     where = f" on {cause['host']}" if "host" in cause else ""
     who = f"rank {cause['rank']} of {cause['size']}{where}"

@@ -31,6 +31,7 @@ ERRORS = (
 )
 RANKS = "ranks"  # process ids, a line a rank
 DONE = "done"  # a line for each rank that left with exit code 0
+FINISHED = "finished"  # of rank 0, when its script has ended with exit code 0 and nobody told it to
 SEGMENTS = "segments"  # names in /dev/shm, where the MPI cannot be told to put them into a folder
 TOLD = "penstock-rank-report "  # before a report of a rank on another host, on its standard error
 # What Open MPI ends a process with where a partner has gone: MPI_ERR_UNKNOWN, _OTHER, _INTERN and _PROC_FAILED.
@@ -194,7 +195,18 @@ def _ended(status: int, told_to: bool, orderly: int) -> NoReturn:
         _report_end(f"ended with exit code {code}", code, by_mpi)
     if code == 0 and not told_to:
         _left_with_0(orderly)
+        if _number()[0] == 0:
+            _note_finished()
     os._exit(code)
+
+
+def _note_finished() -> None:
+    """Tells `penstock run` that rank 0 has ended well, and thus all ranks have met at the end."""
+    if job_folder() is not None:
+        _note(FINISHED, os.getpid())
+    elif os.environ.get(JOB):
+        with contextlib.suppress(OSError):
+            os.write(2, f"{TOLD}{json.dumps(FINISHED)}\n".encode())
 
 
 def _by_itself(orderly: int) -> bool:

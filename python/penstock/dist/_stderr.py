@@ -57,6 +57,7 @@ class Complaints:
     def __init__(self) -> None:
         self.held: list[str] = []
         self.reports: list[dict[str, Any]] = []  # of ranks on other hosts
+        self.finished = False  # rank 0, on another host
         self._block: list[str] = []
         self._lost = Lost()
 
@@ -68,6 +69,7 @@ class Complaints:
                 found = json.loads(report)
                 if isinstance(found, dict) and {"rank", "size", "at"} <= found.keys():
                     self.reports.append(found)
+                self.finished |= found == _rank.FINISHED
             return self.feed(line + "\n") if line else []
         rule = _OPEN_MPI_RULE.match(line.strip()) is not None
         if self._block or rule:

@@ -409,6 +409,8 @@ def test_reports_reach_the_launcher_from_its_host_and_from_others(tmp_path, monk
     # A line of another rank that has not ended comes before it.
     assert [c.feed(line) for line in (said[0], "half of" + said[1])] == [said[:1], ["half of\n"]]
     assert c.feed(_rank.TOLD + "[1]\n") == c.feed(_rank.TOLD + "no report\n") == []
+    assert not c.finished
+    assert c.feed(f'{_rank.TOLD}"{_rank.FINISHED}"\n') == [] and c.finished
     (told,) = c.reports
     assert (told["rank"], told["host"], told["why"]) == (3, socket.gethostname(), "ß" * 900)
 
