@@ -175,6 +175,14 @@ def note_segments() -> None:
             _note(SEGMENTS, *set(_SEGMENT.findall(maps.read())))
 
 
+def remove_segments() -> None:
+    """Of a process that MPI has started alone by mistake: Open MPI leaves its shared memory behind."""
+    with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
+        for name in set(_SEGMENT.findall(maps.read())):
+            with contextlib.suppress(OSError):
+                os.unlink(f"/dev/shm/{name}")
+
+
 def noted(folder: str, name: str) -> list[int]:
     """The processes in such a list."""
     try:

@@ -271,8 +271,13 @@ def test_without_penstock_run_too(cache, open_mpi):
     ],
 )
 def test_a_launcher_of_another_mpi_is_named(cache, open_mpi, variables, by, remedy):
+    code = (
+        "import penstock as ps, sys\n"
+        "try: ps.dist.world()\n"
+        "finally: print(*[w for w in open('/proc/self/maps').read().split() if w.startswith('/dev/shm/')])"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", "import penstock as ps; ps.dist.world()"],
+        [sys.executable, "-c", code],
         env=environment(cache, open_mpi, **variables),
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
@@ -280,6 +285,8 @@ def test_a_launcher_of_another_mpi_is_named(cache, open_mpi, variables, by, reme
     assert "rank 0 of 1 to Open MPI" in done.stderr
     assert f"{by} started 4" in done.stderr
     assert remedy in done.stderr
+    names = done.stdout.split()
+    assert names and not any(os.path.exists(name) for name in names)
 
 
 @pytest.mark.parametrize(
