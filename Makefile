@@ -25,7 +25,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 NATIVE := CMakeLists.txt pyproject.toml $(shell find cmake src -type d -o -type f -name '[!.]*')
 
 .PHONY: help install demo test test-rules test-cpp test-asan test-tsan test-fuzz test-networkx test-peers \
-        test-python bench plots gallery gpu-test wheel \
+        test-python bench plots gallery cluster-test gpu-test wheel \
         wheel-test docs format lint clean FORCE
 
 help: ## This list
@@ -118,6 +118,9 @@ test-peers: install $(VENV)/.extra-test ## The tests of SciPy and NetworkX, with
 
 test-python: install $(VENV)/.extra-test
 	@$(BIN)/python -m pytest -q $(if $(wildcard README.md),tests/python tests/attack python/penstock README.md) $(PYTEST_ARGS)
+
+cluster-test: install $(VENV)/.extra-test ## Ranks on four nodes in this machine, over TCP; says why where that is not allowed
+	@$(BIN)/python -m pytest -q tests/cluster
 
 gpu-test: ## Tests on a GPU; says why where there is none
 	@reason=$$($(or $(GPU_PYTHON),$(PYTHON)) ci/find_gpu.py); \

@@ -3,7 +3,7 @@
 import signal
 
 # Scripts that tests start as ranks, under MPI or without, and a plugin are no modules to collect doctests from.
-collect_ignore = ["python/dist/mpi", "attack/jobs", "peers/substitute.py"]
+collect_ignore = ["python/dist/mpi", "attack/jobs", "cluster/work.py", "peers/substitute.py"]
 
 # A shell that starts a job in the background lets it ignore Ctrl-C and SIGQUIT; tests of these want a job in front.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -115,11 +115,13 @@ class _Signals:
                 os.kill(pid, self.first)
 
 
-def _cause(file: Path) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = json.loads(file.read_text())
-    except (OSError, ValueError):
-        return None
+def _reports(file: Path) -> list[dict[str, Any]]:
+    """Of ranks on this host; a line that was cut off is none."""
+    found: list[dict[str, Any]] = []
+    with contextlib.suppress(OSError):
+        for line in file.read_text().splitlines():
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(line))
     return found
 
 
@@ -130,6 +132,16 @@ def _memory(job: _job.Job) -> dict[str, str]:
         for part in ("btl_sm", "osc_sm", "osc_rdma"):
             more[f"OMPI_MCA_{part}_backing_directory"] = str(job.shared)
     return {k: v for k, v in more.items() if k not in os.environ}
+
+
+def _for_other_hosts(mpi: _mpi_find.Mpi, environment: dict[str, str]) -> list[str]:
+    """What has Open MPI's mpiexec give ranks on other hosts our variables and PYTHONPATH; other MPIs give them all."""
+    if mpi.flavour != "openmpi":
+        return []
+    names = sorted(
+        name for name in environment if name.startswith("PENSTOCK_") or name == "PYTHONPATH"
+    )
+    return [word for name in names for word in ("-x", name)]
 
 
 def run(
@@ -153,24 +165,25 @@ def run(
     mpi = _mpi_find.find()
     _mpi_find.plugin(mpi)  # compiled once, not by all ranks
     front, more = command(mpi, ranks, threads)
-    line = [*front, sys.executable, str(_RANK), *words]
     job = _job.Job(_rank.JOB)
     try:
         variable, value = job.mark
         environment = {**os.environ, **more, variable: value}
         if mpi.flavour == "openmpi":
             environment |= _memory(job)
+        line = [*front, *_for_other_hosts(mpi, environment), sys.executable, str(_RANK), *words]
         with _Signals(job, grace) as signals:
-            ended = _play(line, environment, _stderr.Errors(job.folder, ranks), job, signals)
-            return _told(*ended, ranks, job, signals.first)
+            errors = _stderr.Errors(job.folder, ranks)
+            code = _play(line, environment, errors, job, signals)
+            return _told(code, errors.complaints, ranks, job, signals.first)
     finally:
         job.close()
 
 
 def _play(
     line: list[str], environment: dict[str, str], errors: _stderr.Errors, job: _job.Job, signals: _Signals
-) -> tuple[int, list[str]]:  # fmt: skip
-    """mpiexec's exit code, and what it said that has not been shown. Nothing of the job runs any more."""
+) -> int:  # fmt: skip
+    """mpiexec's exit code. Nothing of the job runs any more on this host."""
     try:
         job.guard()
         process = subprocess.Popen(
@@ -188,24 +201,31 @@ def _play(
                 process.wait()
     finally:
         errors.close()
-    return code, errors.complaints.held
+    return code
 
 
 def _told(
-    code: int, held: list[str], ranks: int, job: _job.Job, told: int | None
+    code: int, complaints: _stderr.Complaints, ranks: int, job: _job.Job, told: int | None
 ) -> tuple[int, str | None]:
     """The exit code of a job, and what to say of it."""
     if told is not None:
         name = signal.Signals(told).name
         return 128 + told, None if told == signal.SIGINT else f"stopped by {name}"
-    if code == 0 or len(_rank.noted(str(job.folder), _rank.DONE)) == ranks:
+    folder = str(job.folder)
+    finished = complaints.finished or bool(_rank.noted(folder, _rank.FINISHED))
+    if (code == 0 and finished) or len(_rank.noted(folder, _rank.DONE)) == ranks:
         return 0, None
-    cause = _cause(job.folder / _rank.REPORT)
+    cause = _rank.first_cause([*_reports(job.folder / _rank.REPORT), *complaints.reports])
+    if cause is None or cause.get("perhaps_by_mpi"):
+        _stderr.show(complaints.held)  # a host that was lost, say
+    if code == 0 and (cause is None or cause.get("perhaps_by_mpi")):
+        # Open MPI's mpiexec ends with 0 where it loses a host.
+        return 1, "the ranks were stopped before they had ended: a host was lost?"
     if cause is None:
-        _stderr.show(held)
         return (code if code >= 0 else 128 - code), None
-    who = f"rank {cause['rank']} of {cause['size']}"
+    where = f" on {cause['host']}" if "host" in cause else ""
+    who = f"rank {cause['rank']} of {cause['size']}{where}"
     if "ended" in cause:
         return int(cause["code"]), f"{who} {cause['ended']}; the others were stopped"
-    _stderr.show([cause["traceback"]])
+    _stderr.show([cause.get("traceback", "")])
     return 1, f"{who} failed: {cause['why']}"

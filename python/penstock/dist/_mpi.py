@@ -17,7 +17,7 @@ from typing import Any
 from penstock import _core
 from penstock._core import Comm, CommError
 from penstock.dist import _mpi_find
-from penstock.dist._rank import describe, note_segments, report_error
+from penstock.dist._rank import describe, note_segments, remove_segments, report_error
 
 _SECONDS_FOR_THE_CAUSE = 5.0  # until a rank that only heard of a failure ends the job itself
 
@@ -90,7 +90,15 @@ def _check_launcher(comm: Comm) -> None:
     started = _mpi_find.launch()
     if started is None or comm.size > 1 or started.size <= 1:
         return
+    remove_segments()
     mine = _core.mpi_name()
+    if "SLURM_STEP_NUM_TASKS" in os.environ:
+        kind = "pmix" if mine.startswith("Open MPI") else "pmi2"
+        raise CommError(
+            f"this process is rank 0 of 1 to {mine}, but {started.by} started {started.size}: they do not speak the "
+            f"same protocol. Use srun --mpi={kind}, if srun --mpi=list has it, or `penstock run -n {started.size}` in "
+            "the allocation"
+        )
     raise CommError(
         f"this process is rank 0 of 1 to {mine}, but {started.by} started {started.size}: the launcher belongs to "
         f"another MPI. Use `penstock run -n {started.size}`, the mpiexec of {mine}, or PENSTOCK_MPI"

@@ -20,17 +20,22 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 JOB = "PENSTOCK_RUN_JOB"  # "host:folder" of `penstock run`, in which are:
 LOCK = "lock"  # held while the launcher lives
-REPORT = "first"  # what failed first, which the launcher reads
+REPORT = "reports"  # what has failed, a line a report, which the launcher reads
 ERRORS = (
     "stderr"  # a FIFO for the ranks' standard error, past mpiexec, which mixes its own words in
 )
 RANKS = "ranks"  # process ids, a line a rank
 DONE = "done"  # a line for each rank that left with exit code 0
+FINISHED = "finished"  # of rank 0, when its script has ended with exit code 0 and nobody told it to
 SEGMENTS = "segments"  # names in /dev/shm, where the MPI cannot be told to put them into a folder
+TOLD = "penstock-rank-report "  # before a report of a rank on another host, on its standard error
+# What Open MPI ends a process with where a partner has gone: MPI_ERR_UNKNOWN, _OTHER, _INTERN and _PROC_FAILED.
+_BY_MPI = (14, 16, 17, 75)
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)  # fmt: skip
 
 _PR_SET_PDEATHSIG = 1
@@ -61,7 +66,7 @@ def job_folder() -> str | None:
 
 def _play(words: list[str], orderly: int) -> NoReturn:
     """Runs the script as Python would. An exception, and an exit code that is not 0, end the job. What comes out of
-    the pipe `orderly` says that Python ended, and MPI with it."""
+    the pipe `orderly` says that Python ended by itself, not by os._exit or by what MPI does where a partner is lost."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     atexit.register(os.write, orderly, b".")  # the first to be registered is the last to be called
     sys.argv = words[1:] if words[0] == "-m" else words
@@ -87,24 +92,39 @@ def _play(words: list[str], orderly: int) -> NoReturn:
         sys.exit(0)  # MPI is finalized on the way
     sys.stdout.flush()
     sys.stderr.flush()
+    os.write(orderly, b".")
     os._exit(code & 255)  # without MPI_Finalize, which waits for ranks that wait for this one
 
 
-def report(what: dict[str, Any]) -> bool | None:
-    """Leaves the cause of a failure for `penstock run` on this host: True if it is the first, False if another
-    rank's is there already, None where nobody will read it."""
+def report(what: dict[str, Any]) -> bool:
+    """Leaves the cause of a failure for `penstock run`; False where nobody will read it. On another host it goes as a
+    line of standard error, which mpiexec passes on in pieces of 4 KB: a traceback goes before it, as any text."""
+    what = {**what, "at": time.time()}
     folder = job_folder()
-    if folder is None:
-        return None
-    try:
-        handle = os.open(os.path.join(folder, REPORT), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            handle = os.open(
+                os.path.join(folder, REPORT), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+            )
+            with os.fdopen(handle, "w") as out:
+                out.write(json.dumps(what) + "\n")
+            return True
         return False
-    except OSError:
-        return None
-    with os.fdopen(handle, "w") as out:
-        json.dump(what, out)
+    if not os.environ.get(JOB):
+        return False
+    sys.stderr.write(what.pop("traceback", ""))
+    sys.stderr.flush()
+    what = {k: v[:900] if isinstance(v, str) else v for k, v in what.items()}
+    what["host"] = socket.gethostname()
+    with contextlib.suppress(OSError):
+        os.write(2, f"{TOLD}{json.dumps(what, ensure_ascii=False)}\n".encode(errors="replace"))
     return True
+
+
+def first_cause(reports: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """Of several failures the one that the others follow from: where one rank ends, the MPI of its partners may end
+    theirs, with an exit code. The earliest that is no such exit code, else the earliest; hosts' clocks are trusted."""
+    return min(reports, key=lambda r: (r.get("perhaps_by_mpi", False), r["at"]), default=None)
 
 
 def describe(error: BaseException) -> str:
@@ -126,15 +146,16 @@ def report_error(rank: int, size: int, error: BaseException) -> None:
     trace = trace or error.__traceback__
     text = "".join(traceback.format_exception(type(error), error, trace))
     why = describe(error)
-    if report({"rank": rank, "size": size, "why": why, "traceback": text}) is None:
+    if not report({"rank": rank, "size": size, "why": why, "traceback": text}):
         name = f"rank {rank} of {size} on {socket.gethostname()}"
         print(f"{text}penstock: {name} failed: {why}", file=sys.stderr, flush=True)
 
 
-def _report_end(how: str, code: int) -> None:
+def _report_end(how: str, code: int, perhaps_by_mpi: bool = False) -> None:
     """For a rank that can no longer speak."""
     rank, size = _number()
-    if report({"rank": rank, "size": size, "ended": how, "code": code}) is None:
+    what = {"rank": rank, "size": size, "ended": how, "code": code}
+    if not report({**what, "perhaps_by_mpi": perhaps_by_mpi}):
         name = f"rank {rank} of {size} on {socket.gethostname()}"
         print(f"penstock: {name} {how}", file=sys.stderr, flush=True)
 
@@ -154,6 +175,14 @@ def note_segments() -> None:
             _note(SEGMENTS, *set(_SEGMENT.findall(maps.read())))
 
 
+def remove_segments() -> None:
+    """Of a process that MPI has started alone by mistake: Open MPI leaves its shared memory behind."""
+    with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
+        for name in set(_SEGMENT.findall(maps.read())):
+            with contextlib.suppress(OSError):
+                os.unlink(f"/dev/shm/{name}")
+
+
 def noted(folder: str, name: str) -> list[int]:
     """The processes in such a list."""
     try:
@@ -170,17 +199,35 @@ def _ended(status: int, told_to: bool, orderly: int) -> NoReturn:
             _report_end(f"was killed by signal {-code} ({signal.Signals(-code).name})", 128 - code)
         os._exit(128 - code)
     if code and not told_to:
-        _report_end(f"ended with exit code {code}", code)
+        by_mpi = code in _BY_MPI and not _by_itself(orderly)
+        _report_end(f"ended with exit code {code}", code, by_mpi)
     if code == 0 and not told_to:
         _left_with_0(orderly)
+        if _number()[0] == 0:
+            _note_finished()
     os._exit(code)
+
+
+def _note_finished() -> None:
+    """Tells `penstock run` that rank 0 has ended well, and thus all ranks have met at the end."""
+    if job_folder() is not None:
+        _note(FINISHED, os.getpid())
+    elif os.environ.get(JOB):
+        with contextlib.suppress(OSError):
+            os.write(2, f"{TOLD}{json.dumps(FINISHED)}\n".encode())
+
+
+def _by_itself(orderly: int) -> bool:
+    """Whether Python ended, and nobody ended it."""
+    with contextlib.suppress(BlockingIOError):
+        return bool(os.read(orderly, 1))
+    return False
 
 
 def _left_with_0(orderly: int) -> None:
     """mpiexec stops the other ranks where MPI was not finalized, unless they have left by then too."""
-    with contextlib.suppress(BlockingIOError):
-        if os.read(orderly, 1):
-            return
+    if _by_itself(orderly):
+        return
     folder, size = job_folder(), _number()[1]
     if folder is None:
         return

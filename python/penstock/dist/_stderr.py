@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import selectors
@@ -10,12 +11,17 @@ import sys
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from penstock.dist import _rank
 
 _OPEN_MPI_RULE = re.compile(r"-{60,}$")
-_OPEN_MPI_WORDS = re.compile(r"\b(prterun|prte|mpirun|mpiexec|MPI_ABORT|Primary job)\b")
+_OPEN_MPI_WORDS = re.compile(
+    r"\b(prterun|prte|mpirun|mpiexec|MPI_ABORT|Primary job|An MPI communication peer process)\b"
+)
+_OPEN_MPI_LOST = re.compile(r"(\[\S+:\d+\] \*\*\* )An error occurred in Socket closed")
+_OPEN_MPI_LOST_END = "and MPI will try to terminate"
+_OPEN_MPI_SSH = re.compile(r"\[\S+:\d+\] plm:ssh: Warning: setpgid")
 _MPICH_WORDS = re.compile(
     r"={20}|=   |YOUR APPLICATION TERMINATED|This typically refers|Please see the FAQ|Abort\(\d+\) on node"
 )
@@ -25,24 +31,53 @@ _MPICH_ABORT = re.compile(
 _PATIENCE = 0.1  # seconds until the beginning of a line is shown without its end
 
 
+class Lost:
+    """What Open MPI says in a rank whose partner is gone: a few lines that begin alike. All else that begins so, a
+    crash say, is none of it."""
+
+    def __init__(self) -> None:
+        self._begins: str | None = None
+
+    def takes(self, line: str) -> bool:
+        """Whether the next line belongs to it."""
+        if found := _OPEN_MPI_LOST.match(line):
+            self._begins = found[1]
+            return True
+        if self._begins is None or not line.startswith(self._begins):
+            return False
+        if _OPEN_MPI_LOST_END in line:
+            self._begins = None
+        return True
+
+
 class Complaints:
     """What mpiexec itself says, line by line. Its banners are held back: they are shown only where nothing better is
     known of a failure. Ranks on other hosts speak through it, too, so what is no banner is shown."""
 
     def __init__(self) -> None:
         self.held: list[str] = []
+        self.reports: list[dict[str, Any]] = []  # of ranks on other hosts
+        self.finished = False  # rank 0, on another host
         self._block: list[str] = []
+        self._lost = Lost()
 
     def feed(self, line: str) -> list[str]:
         """The lines to show now."""
-        line = line.replace("\0", "")
+        line, told, report = line.replace("\0", "").partition(_rank.TOLD)
+        if told:
+            with contextlib.suppress(ValueError):
+                found = json.loads(report)
+                if isinstance(found, dict) and {"rank", "size", "at"} <= found.keys():
+                    self.reports.append(found)
+                self.finished |= found == _rank.FINISHED
+            return self.feed(line + "\n") if line else []
         rule = _OPEN_MPI_RULE.match(line.strip()) is not None
         if self._block or rule:
             self._block.append(line)
             if (rule and len(self._block) > 1) or len(self._block) > 30:
                 return self.end()
             return []
-        if _MPICH_WORDS.match(line):
+        if _MPICH_WORDS.match(line) or _OPEN_MPI_SSH.match(line) or self._lost.takes(line):
             self.held.append(line)
             return []
         return [line]
@@ -65,10 +100,11 @@ def show(lines: Iterable[str]) -> None:
 
 class Errors:
     """Both, shown as they come. Each rank has a FIFO of its own in the job's folder, so that lines stay whole and
-    nobody takes them for mpiexec's; of theirs only the line of MPICH's MPI_Abort is held back."""
+    nobody takes them for mpiexec's; of theirs only what the MPI in them says of an abort is held back."""
 
     def __init__(self, folder: Path, ranks: int) -> None:
         self.complaints = Complaints()
+        self._lost = Lost()
         self._selector = selectors.DefaultSelector()
         for rank in range(ranks):
             fifo = folder / f"{_rank.ERRORS}{rank}"
@@ -130,7 +166,7 @@ class Errors:
 
     def _show(self, text: bytes) -> None:
         for line in text.decode(errors="replace").splitlines(keepends=True):
-            if _MPICH_ABORT.match(line):
+            if _MPICH_ABORT.match(line) or self._lost.takes(line):
                 self.complaints.held.append(line)
             else:
                 show([line])

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "penstock/comm/reason.hpp"
 #include "penstock/core/parallel.hpp"
 
 namespace penstock::thread_comm {
@@ -99,8 +100,8 @@ void Member::check() const {
   if (fate().failed()) fate().raise();
   try {
     poll_interrupt();
-  } catch (...) {
-    fate().fail(first_rank, "interrupted");
+  } catch (const std::exception& error) {
+    fate().fail(first_rank, reason_of(error));
     fate().settle();
     throw;
   }

@@ -269,15 +269,30 @@ def test_without_penstock_run_too(cache, open_mpi):
     assert done.stderr.count("Traceback") == 1
 
 
-def test_a_launcher_of_another_mpi_is_named(cache, open_mpi):
+@pytest.mark.parametrize(
+    "variables, by, remedy",
+    [
+        ({"PMI_SIZE": "4"}, "an mpiexec of the MPICH family (PMI_SIZE=4)", "`penstock run -n 4`"),
+        ({"SLURM_STEP_NUM_TASKS": "4"}, "srun (SLURM_STEP_NUM_TASKS=4)", "Use srun --mpi=pmix"),
+    ],
+)
+def test_a_launcher_of_another_mpi_is_named(cache, open_mpi, variables, by, remedy):
+    code = (
+        "import penstock as ps, sys\n"
+        "try: ps.dist.world()\n"
+        "finally: print(*[w for w in open('/proc/self/maps').read().split() if w.startswith('/dev/shm/')])"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", "import penstock as ps; ps.dist.world()"],
-        env=environment(cache, open_mpi, PMI_SIZE="4"),
+        [sys.executable, "-c", code],
+        env=environment(cache, open_mpi, **variables),
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert "rank 0 of 1 to Open MPI" in done.stderr
-    assert "an mpiexec of the MPICH family (PMI_SIZE=4) started 4" in done.stderr
+    assert f"{by} started 4" in done.stderr
+    assert remedy in done.stderr
+    names = done.stdout.split()
+    assert names and not any(os.path.exists(name) for name in names)
 
 
 @pytest.mark.parametrize(
@@ -323,6 +338,19 @@ def test_cores_are_shared_out(monkeypatch, cores, ranks, threads, words, each):
     assert more.get("PENSTOCK_NUM_THREADS") == (each if threads else None)
 
 
+def test_settings_reach_ranks_on_other_hosts():
+    here = {
+        "PYTHONPATH": "a",
+        "PENSTOCK_CACHE": "b",
+        "HOME": "c",
+        "OMPI_MCA_osc": "d",
+        _rank.JOB: "e",
+    }
+    words = _launch._for_other_hosts(_mpi_find.Mpi("openmpi", Path("libmpi.so.40")), here)
+    assert words == ["-x", "PENSTOCK_CACHE", "-x", "PENSTOCK_RUN_JOB", "-x", "PYTHONPATH"]
+    assert _launch._for_other_hosts(_mpi_find.Mpi("mpich", Path("libmpi.so.12")), here) == []
+
+
 def test_one_process_takes_one_mpi(cache, open_mpi, monkeypatch):
     monkeypatch.setattr(_mpi_find, "in_process", lambda: open_mpi)
     monkeypatch.setattr(
@@ -363,16 +391,45 @@ def test_banners_are_held_back_and_the_scripts_own_lines_are_not():
     assert shown == [rule, "a table of the script's\n", rule]
     assert c.feed("Abort(1) on node 1 (rank 1 in comm 0): application called MPI_Abort\n") == []
     assert len(c.held) == 4
+    lost = [
+        "An error occurred in Socket closed",
+        "on a NULL communicator",
+        "   and MPI will try to terminate it",
+    ]
+    assert [c.feed(f"[node0:00000] *** {line}\n") for line in lost] == [[]] * 3
+    crash = "[node0:00000] *** Process received signal ***\n"
+    assert c.feed(crash) == [crash] and len(c.held) == 7
     assert c.feed(rule) == [] and c.feed("the last line of a log\n") == []
     assert c.end() == [rule, "the last line of a log\n"]
 
 
-def test_reports_are_read_on_this_host_only_and_once(tmp_path, monkeypatch):
+def test_reports_reach_the_launcher_from_its_host_and_from_others(tmp_path, monkeypatch, capfd):
     monkeypatch.delenv(_rank.JOB, raising=False)
-    assert _rank.report({"rank": 0}) is None
-    monkeypatch.setenv(_rank.JOB, f"elsewhere:{tmp_path}")
-    assert _rank.report({"rank": 0}) is None
+    assert not _rank.report({"rank": 0})
     monkeypatch.setenv(_rank.JOB, f"{socket.gethostname()}:{tmp_path}")
-    assert _rank.report({"rank": 2}) is True
-    assert _rank.report({"rank": 1}) is False
-    assert _launch._cause(tmp_path / "first") == {"rank": 2}
+    assert _rank.report({"rank": 2}) and _rank.report({"rank": 1, "code": 3})
+    with open(tmp_path / _rank.REPORT, "a") as file:
+        file.write('{"rank": 4, "si')  # of a rank that was killed meanwhile
+    found = _launch._reports(tmp_path / _rank.REPORT)
+    assert [r["rank"] for r in found] == [2, 1] and 0 < found[0]["at"] <= found[1]["at"]
+    assert capfd.readouterr().err == ""
+    monkeypatch.setenv(_rank.JOB, f"elsewhere:{tmp_path}")
+    assert _rank.report(
+        {"rank": 3, "size": 4, "traceback": "Traceback of rank 3\n", "why": "ß" * 9000}
+    )
+    said, c = capfd.readouterr().err.splitlines(keepends=True), _stderr.Complaints()
+    assert len(said[1].encode()) < 4096  # goes through mpiexec in one piece
+    # A line of another rank that has not ended comes before it.
+    assert [c.feed(line) for line in (said[0], "half of" + said[1])] == [said[:1], ["half of\n"]]
+    assert c.feed(_rank.TOLD + "[1]\n") == c.feed(_rank.TOLD + "no report\n") == []
+    assert not c.finished
+    assert c.feed(f'{_rank.TOLD}"{_rank.FINISHED}"\n') == [] and c.finished
+    (told,) = c.reports
+    assert (told["rank"], told["host"], told["why"]) == (3, socket.gethostname(), "ß" * 900)
+
+
+def test_the_cause_is_not_what_follows_from_it():
+    by_mpi = {"rank": 0, "at": 1.0, "perhaps_by_mpi": True}
+    killed, later = {"rank": 1, "at": 2.0, "perhaps_by_mpi": False}, {"rank": 2, "at": 3.0}
+    assert _rank.first_cause([later, by_mpi, killed]) is killed
+    assert _rank.first_cause([by_mpi]) is by_mpi and _rank.first_cause([]) is None

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "penstock/comm/reason.hpp"
 #include "penstock/comm/threads.hpp"
 #include "penstock/core/error.hpp"
 #include "ranks.hpp"
@@ -60,6 +61,15 @@ const Verb kVerbs[] = {
 
 /// A rank fails in the middle of others' calls: all end, with its reason, and nobody's memory is touched afterwards (which
 /// AddressSanitizer and ThreadSanitizer see).
+TEST(ThreadsComm, AReasonIsWhatWasRaisedWithoutItsFrames) {
+  const auto reason = [](const char* what) { return reason_of(std::runtime_error(what)); };
+  const std::string frames = "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n";
+  EXPECT_EQ(reason("no luck\nat all"), "no luck\nat all");
+  EXPECT_EQ(reason((frames + "ValueError: no luck").c_str()), "ValueError: no luck");
+  EXPECT_EQ(reason((frames + "KeyError: 'a\nb'\n").c_str()), "KeyError: 'a\nb'");
+  EXPECT_EQ(reason("Traceback (most recent call last):"), "Traceback (most recent call last):");
+}
+
 TEST(ThreadsComm, AFailureEndsEveryCall) {
   for (const int n : {2, 3, 8})
     for (std::size_t v = 0; v < std::size(kVerbs); ++v) {

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "penstock/comm/mpi/mpi_comm.hpp"
+#include "penstock/comm/reason.hpp"
 #include "penstock/core/error.hpp"
 
 namespace penstock {
@@ -135,7 +136,7 @@ void MpiComm::meet(const Call& call, void* data, std::int64_t bytes, Combine com
     }
   } catch (const std::exception& error) {
     if (session_->library().running()) mpi().cancel_all(both.at(0), 1);
-    if (call.verb != Verb::end) session_->fail(error.what());  // the others cannot meet without this rank
+    if (call.verb != Verb::end) session_->fail(reason_of(error));  // the others cannot meet without this rank
     throw;
   }
   if (!heard.same())

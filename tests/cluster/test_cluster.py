@@ -1,0 +1,215 @@
+"""A cluster in one machine: 4 nodes with 2 ranks each, started by `penstock run` on the first of them, over TCP."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import node
+import numpy as np
+import pytest
+import work_matrix
+from cluster import ROOT, Cluster, Done, NotHere
+from switch import BURST
+
+NODES, RANKS_OF_A_NODE = 4, 2
+RANKS = NODES * RANKS_OF_A_NODE
+RATE = 12.5e6  # bytes a second: 100 Mbit/s
+HEADERS = 1.15  # Ethernet, IP and TCP, acknowledgements and what ranks say besides, of the bytes themselves, at most
+SECONDS = 10.0  # from the end of a rank to that of the job
+SCRIPTS = ROOT / "tests"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    try:
+        made = Cluster(NODES, RATE, slots=RANKS_OF_A_NODE)
+    except NotHere as why:
+        pytest.skip(f"no cluster in this machine: {why}")
+    with made:
+        yield made
+
+
+def play(cluster: Cluster, script: str, *words: str, ranks: int = RANKS) -> Done:
+    """`penstock run` on the first node; ranks give way to one another, for they share the cores of one machine."""
+    line = [
+        sys.executable,
+        "-m",
+        "penstock",
+        "run",
+        "-n",
+        str(ranks),
+        str(SCRIPTS / script),
+        *words,
+    ]
+    return cluster.run(
+        0, line, timeout=200,
+        PRTE_MCA_plm_ssh_agent=f"{sys.executable} {node.__file__}",
+        PRTE_MCA_prte_default_hostfile=str(cluster.folder / "nodes"),
+        OMPI_MCA_mpi_yield_when_idle="1",
+        PENSTOCK_CACHE=str(cluster.folder / "cache"),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def parts(cluster):
+    """What the ranks of work.py found, part by part."""
+    done = play(cluster, "cluster/work.py")
+    assert done.code == 0, done
+    lines = [json.loads(line) for line in done.out.splitlines()]
+    return {line["part"]: line["ranks"] for line in lines}
+
+
+def test_nodes_are_apart_and_ranks_know_the_settings(parts):
+    ranks = parts["where"]
+    assert [r["host"] for r in ranks] == [f"node{k // RANKS_OF_A_NODE}" for k in range(RANKS)]
+    for here in range(RANKS):
+        for other in range(here):
+            together = here // RANKS_OF_A_NODE == other // RANKS_OF_A_NODE
+            for what in ("memory", "namespaces"):
+                pairs = zip(ranks[here][what], ranks[other][what], strict=True)
+                assert {a == b for a, b in pairs} == {together}
+    # PENSTOCK_NUM_THREADS, which `penstock run` sets: ssh passes no variables on.
+    assert {r["threads"] for r in ranks} == {1}
+
+
+def judge(ranks, bytes_of):
+    """That each node sent so many bytes and little else, no faster than its link; and that it took no eternity."""
+    for k in range(NODES):
+        found, predicted = ranks[k * RANKS_OF_A_NODE], bytes_of[k]
+        assert predicted <= found["sent"] <= HEADERS * predicted + 100_000
+        least = (predicted - BURST) / RATE
+        assert least <= found["seconds"] < 20 * least + 2
+
+
+def test_bytes_cross_the_links_at_their_rate(parts):
+    assert all(r["right"] for r in parts["link"])
+    judge(parts["link"], [RANKS_OF_A_NODE * work_matrix.MESSAGE] * NODES)
+
+
+def test_products_send_the_entries_that_others_want(parts):
+    """Predicted by NumPy from the matrix and the rows of each rank: an entry goes to each rank that wants it, once."""
+    rows, columns = work_matrix.entries()
+    owner = np.empty(work_matrix.N, np.int64)
+    for rank, found in enumerate(parts["halo"]):
+        assert found["right"]
+        owner[found["rows"]] = rank
+    wanted = np.unique(np.stack([owner[rows], columns]), axis=1)  # (rank, entry of x)
+    sender, receiver = owner[wanted[1]] // RANKS_OF_A_NODE, wanted[0] // RANKS_OF_A_NODE
+    entries = np.bincount(sender[sender != receiver], minlength=NODES)
+    judge(parts["halo"], work_matrix.PRODUCTS * 8 * entries)
+
+
+@pytest.mark.parametrize("part", ["tiles", "solve", "search"])
+def test_results_are_right(parts, part):
+    assert len(parts[part]) == RANKS and all(r["right"] for r in parts[part])
+
+
+def test_verbs_and_every_halo(cluster):
+    """The script that ranks of one machine pass, too: all calls of a Comm, and products by every strategy."""
+    done = play(cluster, "python/dist/mpi/verbs.py")
+    assert done.code == 0, done
+    assert done.out.startswith(f"{RANKS} ranks of MPI (Open MPI ") and done.out.endswith(" agree\n")
+
+
+@pytest.mark.parametrize(
+    "where, how, code, message",
+    [
+        ("product", "kill", 137, "was killed by signal 9 (SIGKILL); the others were stopped"),
+        ("collective", "raise", 1, "failed: ValueError: no luck"),
+        ("solver", "exit", 7, "ended with exit code 7; the others were stopped"),
+    ],
+)
+def test_a_rank_that_ends_on_another_node_is_named_once(cluster, where, how, code, message):
+    folder = cluster.folder / how
+    folder.mkdir()
+    done = play(cluster, "python/dist/mpi/deaths.py", where, how, str(folder), str(RANKS - 1))
+    said = [line for line in done.err.splitlines() if "penstock: " in line]
+    assert said == [f"penstock: rank {RANKS - 1} of {RANKS} on node{NODES - 1} {message}"], done
+    assert done.code == code
+    assert done.err.count("Traceback") == (how == "raise")
+    assert done.at - float((folder / "died").read_text()) < SECONDS
+    for k in range(NODES):
+        assert cluster.left(k) == []
+
+
+def test_a_host_that_is_lost_fails_the_job(cluster):
+    """Open MPI's mpiexec then ends with exit code 0."""
+    lost = []
+    with Cluster(2, RATE, slots=2) as c:
+
+        def lose():
+            while not (c.folder / "job").exists():  # the ranks have met
+                time.sleep(0.1)
+            time.sleep(1)
+            lost.append(time.time())
+            c.lose(1)
+
+        threading.Thread(target=lose, daemon=True).start()
+        nobody = "-1"
+        done = play(
+            c, "python/dist/mpi/deaths.py", "product", "raise", str(c.folder), nobody, ranks=4
+        )
+        assert done.code == 1
+        assert done.err.splitlines()[-1].startswith(
+            "penstock: the ranks were stopped before they had"
+        )
+        assert done.at - lost[0] < SECONDS
+        assert c.left(0) == []
+
+
+def test_packets_are_late():
+    """A refused connection takes a packet there and one back."""
+    delay = 0.05
+    text = (
+        "import socket, sys, time; begun = time.monotonic()\n"
+        "try: socket.create_connection(('node1', 9), 20)\n"
+        "except ConnectionRefusedError: print(time.monotonic() - begun)\n"
+    )
+    try:
+        made = Cluster(2, RATE, delay)
+    except NotHere as why:
+        pytest.skip(f"no late packets in this machine: {why}")
+    with made:
+        done = made.run(0, [sys.executable, "-c", text], timeout=30)
+    assert 2 * delay <= float(done.out) < 2 * delay + 5, done
+
+
+def test_nothing_is_left_of_a_cluster(cluster):
+    """Also where the process that made it is killed: its nodes end, and their namespaces with them."""
+    text = (
+        "import sys, time; sys.path.insert(0, sys.argv[1]); from cluster import Cluster\n"
+        "with Cluster(2) as c: print(c.folder, flush=True); time.sleep(60)\n"
+    )
+    for number in (signal.SIGINT, signal.SIGKILL):
+        made = subprocess.Popen(
+            [sys.executable, "-c", text, str(Path(__file__).parent)],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        folder = made.stdout.readline().strip()
+        assert folder, "no cluster"
+        begun = time.monotonic()
+        made.send_signal(number)
+        made.wait(20)
+        while (left := nodes_of(folder)) and time.monotonic() < begun + 10:
+            time.sleep(0.05)
+        assert not left
+        assert not os.path.exists(folder)
+
+
+def nodes_of(folder):
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = Path("/proc", name, "cmdline").read_bytes()
+        except OSError:
+            continue
+        if folder.encode() in words:
+            found.append(words)
+    return found

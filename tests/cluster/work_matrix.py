@@ -1,0 +1,13 @@
+"""What work.py multiplies, and test_cluster.py predicts the bytes of."""
+
+import numpy as np
+
+N = 6000  # rows
+PRODUCTS = 10
+MESSAGE = 1 << 21  # bytes, from each rank to one of the next node
+
+
+def entries() -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns, eight entries a row on the average; some occur twice."""
+    rows, columns = np.random.default_rng(3).integers(0, N, (2, 8 * N))
+    return rows, columns
