@@ -12,9 +12,8 @@ import numpy as np
 from penstock import _core
 from penstock.linalg._methods.passes import norm
 
-_FLOPS = (
-    1 << 18
-)  # multiplications up to which OpenBLAS wakes no threads, which would wait for the library's own
+# Multiplications up to which OpenBLAS wakes no threads: they would wait for one another in each call.
+_ALONE = 1 << 18
 _KEPT = 0.5  # of a norm: where a pass takes more away, the result is not orthogonal enough yet
 
 
@@ -104,7 +103,7 @@ def random_rows(count: int, n: int, dtype: np.dtype, rng: np.random.Generator) -
 def rotate(rows: np.ndarray, size: int, y: np.ndarray) -> None:
     """rows[:q] = y^T rows[:size] for y of shape (size, q), in place, a range of columns at a time."""
     turn = np.ascontiguousarray(y.T.astype(rows.dtype, copy=False))
-    columns = max(_FLOPS // max(turn.size, 1), 32)
+    columns = max(_ALONE // max(turn.size, 1), 32)
     for begin in range(0, rows.shape[1], columns):
         part = slice(begin, begin + columns)
         rows[: y.shape[1], part] = turn @ rows[:size, part]

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t kBasisBlock = 2048;                   // columns that a thread claims
 constexpr std::int64_t kBasisAlone = std::int64_t{1} << 16;  // entries up to which one thread is faster
-constexpr std::int64_t kBasisRows = 4;
+constexpr std::int64_t kBasisRows =
+    4;  // that meet a vector at once, so that it is read and written less often
 constexpr int kBasisLanes = 16;
 
 template <class T>
@@ -80,15 +81,6 @@ void subtract_rows(const T* q, std::int64_t stride, const T* f, std::int64_t ste
   }
 }
 
-template <class T>
-void subtract_all(const VectorRows<const T>& q, std::int64_t first, const T* f, std::int64_t step, T* v,
-                  std::int64_t n) {
-  std::int64_t i = 0;
-  for (; i + kBasisRows <= q.count; i += kBasisRows)
-    subtract_rows<T, kBasisRows>(q.row(i) + first, q.stride, f + i * step, step, v, n);
-  for (; i < q.count; ++i) subtract_rows<T, 1>(q.row(i) + first, q.stride, f + i * step, step, v, n);
-}
-
 }  // namespace
 
 template <class T>
@@ -108,8 +100,15 @@ void basis_dots(const VectorRows<const T>& q, const VectorRows<const T>& v, T* h
 
 template <class T>
 void basis_subtract(const VectorRows<const T>& q, const T* h, const VectorRows<T>& v) {
-  basis_columns(q.n, q.count * v.count, [&](std::int64_t first, std::int64_t n) {
-    for (std::int64_t c = 0; c < v.count; ++c) subtract_all(q, first, h + c, v.count, v.row(c) + first, n);
+  const auto step = v.count;
+  basis_columns(q.n, q.count * step, [&](std::int64_t first, std::int64_t n) {
+    std::int64_t i = 0;
+    for (; i + kBasisRows <= q.count; i += kBasisRows)
+      for (std::int64_t c = 0; c < step; ++c)
+        subtract_rows<T, kBasisRows>(q.row(i) + first, q.stride, h + i * step + c, step, v.row(c) + first, n);
+    for (; i < q.count; ++i)
+      for (std::int64_t c = 0; c < step; ++c)
+        subtract_rows<T, 1>(q.row(i) + first, q.stride, h + i * step + c, step, v.row(c) + first, n);
   });
 }
 
