@@ -65,6 +65,7 @@ void graph_traverse(nb::module_&);
 void solver(nb::module_&);
 void stream(nb::module_&);
 void precondition(nb::module_&);
+void basis_rows(nb::module_&);
 void multigrid(nb::module_&);
 void device_op(nb::module_&);
 void device_product(nb::module_&);

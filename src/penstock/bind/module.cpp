@@ -52,6 +52,7 @@ NB_MODULE(_core, m) {
   penstock::bind::solver(m);
   penstock::bind::stream(m);
   penstock::bind::precondition(m);
+  penstock::bind::basis_rows(m);
   penstock::bind::device_arrays(m);
   penstock::bind::multigrid(m);
   penstock::bind::device_op(m);

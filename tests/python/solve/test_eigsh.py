@@ -162,10 +162,10 @@ def test_info_tells_what_was_done():
 
 
 def test_a_tolerance_saves_products():
-    A = ps.generate.laplacian((60, 60)).astype(np.float64)
+    A = ps.generate.laplacian((80, 23)).astype(np.float64)
     exact = eigsh(A, k=4, which="LA", return_info=True)
     loose = eigsh(A, k=4, which="LA", tol=1e-4, return_info=True)
-    assert loose[2].passes < 0.7 * exact[2].passes
+    assert loose[2].passes < 0.8 * exact[2].passes
     residuals = np.linalg.norm(A @ loose[1] - loose[1] * loose[0], axis=0)
     assert residuals.max() <= 1.1e-4 * loose[0].max()
 

@@ -9,29 +9,24 @@ from __future__ import annotations
 
 import numpy as np
 
-# Below, BLAS multiplies a tall basis with single vectors faster than with a block, which it would copy first.
-_BLOCK = 8
+from penstock import _core
+from penstock.linalg._methods.passes import norm
+
+# Multiplications up to which OpenBLAS wakes no threads: they would wait for one another in each call.
+_ALONE = 1 << 18
 _KEPT = 0.5  # of a norm: where a pass takes more away, the result is not orthogonal enough yet
-_CHUNK = 8192  # vector entries that `rotate` has in work at once
 
 
 def coefficients(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Entry (i, c) is the inner product <basis_i, vectors_c>. No copy of the basis is made."""
-    if len(vectors) >= _BLOCK:
-        return (basis @ vectors.conj().T).conj()
-    made = np.empty((len(basis), len(vectors)), basis.dtype)
-    for c, v in enumerate(vectors):
-        made[:, c] = (basis @ v.conj()).conj()
+    """Entry (i, c) is the inner product <basis_i, vectors_c>."""
+    made = np.zeros((len(basis), len(vectors)), basis.dtype)
+    _core.basis_dots(basis, vectors, made)
     return made
 
 
 def subtract(basis: np.ndarray, h: np.ndarray, vectors: np.ndarray) -> None:
     """vectors_c -= sum over i of h[i, c] basis_i, in place."""
-    if len(vectors) >= _BLOCK:
-        vectors -= h.T @ basis
-        return
-    for c, v in enumerate(vectors):
-        v -= h[:, c] @ basis
+    _core.basis_subtract(basis, np.ascontiguousarray(h), vectors)
 
 
 def project_out(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -42,7 +37,7 @@ def project_out(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 def norms(vectors: np.ndarray) -> np.ndarray:
-    return np.array([np.linalg.norm(v) for v in vectors])
+    return np.array([norm(v) for v in vectors])
 
 
 def extend(
@@ -71,20 +66,20 @@ def extend(
     tiny = 8 * np.finfo(rows.dtype).eps * before
     for c, v in enumerate(block):
         fresh = rows[size : size + c]
-        left = np.linalg.norm(v)
-        for _ in range(2):
+        left = norm(v)
+        for _ in range(2 if c else 0):
             r[:c, c] += project_out(fresh, v[None])[:, 0]
-        norm = np.linalg.norm(v)
-        if norm < _KEPT * left:  # the block's vectors lie near one another
+        kept = norm(v) if c else left
+        if kept < _KEPT * left:  # the block's vectors lie near one another
             more = project_out(rows[: size + c], v[None])[:, 0]
             h[:, c] += more[:size]
             r[:c, c] += more[size:]
-            norm = np.linalg.norm(v)
-        if norm <= tiny[c]:
+            kept = norm(v)
+        if kept <= tiny[c]:
             rows[size + c] = another(rows[: size + c], rng)
         else:
-            r[c, c] = norm
-            np.divide(v, norm, out=rows[size + c])
+            r[c, c] = kept
+            np.divide(v, kept, out=rows[size + c])
     return h, r
 
 
@@ -93,7 +88,7 @@ def another(basis: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     v = random_rows(1, basis.shape[1], basis.dtype, rng)
     for _ in range(3):
         project_out(basis, v)
-        v /= np.linalg.norm(v)
+        v /= norm(v[0])
     return v[0]
 
 
@@ -108,6 +103,7 @@ def random_rows(count: int, n: int, dtype: np.dtype, rng: np.random.Generator) -
 def rotate(rows: np.ndarray, size: int, y: np.ndarray) -> None:
     """rows[:q] = y^T rows[:size] for y of shape (size, q), in place, a range of columns at a time."""
     turn = np.ascontiguousarray(y.T.astype(rows.dtype, copy=False))
-    for begin in range(0, rows.shape[1], _CHUNK):
-        part = slice(begin, begin + _CHUNK)
+    columns = max(_ALONE // max(turn.size, 1), 32)
+    for begin in range(0, rows.shape[1], columns):
+        part = slice(begin, begin + columns)
         rows[: y.shape[1], part] = turn @ rows[:size, part]

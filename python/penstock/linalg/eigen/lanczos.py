@@ -14,17 +14,24 @@ import numpy as np
 from penstock.linalg.eigen import basis
 
 LOOK = 10  # blocks from one look at the residuals to the next
+Times = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass
 class Ritz:
-    """The wanted pairs: vectors are rows, residuals norm(A x - value x) as estimated, and which are small enough."""
+    """The wanted pairs: vectors are rows, residuals norm(A x - value x) as estimated, and which are small enough.
+
+    `beside` are the pairs that come next, as far as they have got; `invariant`, whether the space that they are of
+    was found to be invariant; `complete`, whether a search for missed copies came to its end (`copies`)."""
 
     values: np.ndarray
     vectors: np.ndarray
     residuals: np.ndarray
     converged: np.ndarray
     restarts: int
+    beside: Ritz | None = None
+    invariant: bool = False
+    complete: bool = True
 
 
 def wanted(values: np.ndarray, which: str, count: int) -> np.ndarray:
@@ -40,8 +47,86 @@ def wanted(values: np.ndarray, which: str, count: int) -> np.ndarray:
     return np.sort(np.argsort(-abs(values), kind="stable")[:count])
 
 
+def tolerated(values: np.ndarray, tol: float, norm: float, dtype: np.dtype) -> np.ndarray:
+    """The residuals that pairs with these values may have; below 8 eps norm(A) rounding hides what is left."""
+    eps = float(np.finfo(dtype).eps)
+    return np.maximum(max(tol, eps) * np.maximum(abs(values), eps ** (2 / 3)), 8 * eps * norm)
+
+
+class Krylov:
+    """A basis that grows by blocks of products, up to ncv vectors, orthogonal to the rows of `locked`.
+
+    So it belongs to P A P, where P takes the part of the locked rows away. `outside` has what P took, for residuals.
+    """
+
+    def __init__(
+        self,
+        times: Times,
+        start: np.ndarray,
+        ncv: int,
+        rng: np.random.Generator,
+        locked: np.ndarray | None = None,
+    ) -> None:
+        self._times, self._rng, self.ncv = times, rng, ncv
+        self.b, n = start.shape
+        self._first = 0 if locked is None else len(locked)
+        self._rows = np.empty((self._first + ncv + self.b, n), start.dtype)
+        if locked is not None:
+            self._rows[: self._first] = locked
+        basis.extend(self._rows, self._first, start, 0, rng)
+        wide = np.promote_types(start.dtype, np.float64)
+        self.projected = np.zeros((ncv, ncv), wide)
+        self._outside = np.zeros((self._first, ncv), wide)
+        self.size, self._near, self._last = 0, 0, np.zeros((self.b, self.b), wide)
+        self.invariant = False
+
+    @property
+    def full(self) -> bool:
+        return self.size + self.b > self.ncv
+
+    def expand(self, blocks: int) -> int:
+        """Up to so many products, as far as there is room; how many."""
+        b, first, done = self.b, self._first, 0
+        while done < blocks and not self.full:
+            old, end = first + self.size, first + self.size + b
+            block = self._times(self._rows[old:end])
+            h, r = basis.extend(self._rows, end, block, first + self._near, self._rng)
+            self.projected[: self.size + b, self.size : self.size + b] = h[first:]
+            self._outside[:, self.size : self.size + b] = h[:first]
+            self._near, self.size, self._last = self.size, self.size + b, r
+            self.invariant |= not r.diagonal().all()
+            done += 1
+        return done
+
+    def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ascending Ritz values of P A P, their coefficients, and the norms of their residuals."""
+        values, y = np.linalg.eigh(self.projected[: self.size, : self.size], UPLO="U")
+        return values, y, np.linalg.norm(self._last @ y[self.size - self.b :], axis=0)
+
+    def outside(self, y: np.ndarray) -> np.ndarray:
+        """Norms of what P takes from the products of these Ritz vectors."""
+        return np.linalg.norm(self._outside[:, : self.size] @ y, axis=0)
+
+    def restart(self, values: np.ndarray, y: np.ndarray) -> None:
+        """Goes on with these Ritz vectors and the next block."""
+        kept, b, rows = len(values), self.b, self._rows[self._first :]
+        ahead = rows[self.size : self.size + b].copy()
+        self._outside[:, :kept] = self._outside[:, : self.size] @ y
+        self.vectors(y)
+        rows[kept : kept + b] = ahead
+        self.projected[:] = 0
+        self.projected[range(kept), range(kept)] = values
+        self.size, self._near = kept, 0
+
+    def vectors(self, y: np.ndarray) -> np.ndarray:
+        """These Ritz vectors; they take the basis' place."""
+        rows = self._rows[self._first :]
+        basis.rotate(rows, self.size, y)
+        return rows[: y.shape[1]]
+
+
 def thick_restart(
-    times: Callable[[np.ndarray], np.ndarray],
+    times: Times,
     start: np.ndarray,
     k: int,
     which: str,
@@ -53,53 +138,29 @@ def thick_restart(
     """The k eigenpairs at the end `which` (LA, SA, LM, BE) of a Hermitian operator on rows.
 
     `start` has the first block's b vectors, and ncv + b vectors are kept, of which there must not be more than the
-    space has. After `maxiter` restarts it returns what it has.
+    space has. After `maxiter` restarts it returns what it has. Where eigenvalues coincide, it may find fewer of them
+    than there are: `copies` looks for the others.
     """
-    b, n = start.shape
-    dtype, eps = start.dtype, float(np.finfo(start.dtype).eps)
-    rows = np.empty((ncv + b, n), dtype)
-    projected = np.zeros((ncv, ncv), np.promote_types(dtype, np.float64))
-    basis.extend(rows, 0, start, 0, rng)
-    size, near, restarts = 0, 0, 0
-    invariant, before = False, None
+    space, restarts = Krylov(times, start, ncv, rng), 0
     while True:
-        until = min(ncv, size + LOOK * b)
-        while size + b <= until:
-            end = size + b
-            h, r = basis.extend(rows, end, times(rows[size:end]), near, rng)
-            projected[:end, size:end] = h
-            near, size = size, end
-            invariant |= not r.diagonal().all()
-        values, y = np.linalg.eigh(projected[:size, :size], UPLO="U")
+        space.expand(LOOK)
+        values, y, residuals = space.pairs()
+        size = space.size
         best = wanted(values, which, min(k, size))
-        residuals = np.linalg.norm(r @ y[size - b :], axis=0)
-        norm = float(abs(values).max())
-        allowed = np.maximum(
-            max(tol, eps) * np.maximum(abs(values), eps ** (2 / 3)), 8 * eps * norm
-        )
-        converged = residuals[best] <= allowed[best]
-        full = size + b > ncv
-        done = size >= k + b and bool(converged.all())
-        if done and invariant:
-            # Residuals say nothing of what lies outside of an invariant subspace: a cycle more must find the same.
-            done = (
-                full
-                and before is not None
-                and bool(np.all(abs(values[best] - before) <= allowed[best]))
-            )
-            before = values[best] if full else before
-        if done or (full and restarts == maxiter):
-            basis.rotate(rows, size, y[:, best])
-            return Ritz(values[best], rows[:k], residuals[best], converged, restarts)
-        if not full:
-            continue
-        restarts += 1
-        kept = wanted(values, which, _kept(k, int(converged.sum()), size, b))
-        basis.rotate(rows, size, y[:, kept])
-        rows[len(kept) : len(kept) + b] = rows[size : size + b]
-        size, near = len(kept), 0
-        projected[:] = 0
-        projected[range(size), range(size)] = values[kept]
+        allowed = tolerated(values[best], tol, float(abs(values).max()), start.dtype)
+        converged = residuals[best] <= allowed
+        done = size >= k + space.b and bool(converged.all())
+        if done or (space.full and restarts == maxiter):
+            many = min(_kept(k, int(converged.sum()), size, space.b), size)
+            more = np.setdiff1d(wanted(values, which, max(many, len(best))), best)
+            vectors = space.vectors(y[:, np.concatenate([best, more])])
+            beside = Ritz(values[more], vectors[len(best) :], residuals[more], more < 0, 0)
+            found = values[best], vectors[: len(best)], residuals[best]
+            return Ritz(*found, converged, restarts, beside, space.invariant)
+        if space.full:
+            restarts += 1
+            kept = wanted(values, which, _kept(k, int(converged.sum()), size, space.b))
+            space.restart(values[kept], y[:, kept])
 
 
 def _kept(k: int, converged: int, size: int, b: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock.linalg._on_gpu import refuse
-from penstock.linalg.eigen import basis, lanczos
+from penstock.linalg.eigen import basis, copies
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products
 from penstock.linalg.eigen.symmetric import DENSE, first_vector, no_convergence
@@ -115,10 +115,11 @@ def largest(
         if first is not None:
             start[0] = first
         limit = 10 * n if maxiter is None else int(maxiter)
-        found = lanczos.thick_restart(
-            lambda x: back(there(x)), start, k, "LA", kept, limit, float(tol) ** 2, draw
+        found = copies.eigenpairs(
+            *(lambda x: back(there(x)), start, k, "LA", kept, limit, float(tol) ** 2, draw),
+            random=first is None,
         )
-        if not found.converged.all():
+        if not (found.complete and found.converged.all()):
             raise no_convergence(found)
         right, restarts = found.vectors, found.restarts
     u, s, vh = on_subspace(there, right, k)
