@@ -18,12 +18,13 @@ class Stored:
 
     def __init__(self, path: Any, directed: bool) -> None:
         self.path = os.fspath(path)
-        self._directed = directed
+        self._directed, self._owner = directed, os.getpid()
         base = open_store(self.path)  # before a folder is made beside nothing
         self._folder = ChangesFolder(self.path)
         try:
             base = open_store(self.path)  # the one that the lock is for
             self._generation = self._named(base)
+            self._folder.require_none_lost(self._generation)
             self._folder.remove_others(self._generation)
             log = self._folder.log_of(self._generation)
             fresh = not os.path.exists(log)
@@ -96,6 +97,14 @@ class Stored:
         self.log, self._generation = used, now
         other.close()
         self._folder.remove_others(now)
+
+    def require_owner(self) -> None:
+        """RuntimeError in a process that was forked from the one that has opened the store."""
+        if os.getpid() != self._owner:
+            raise RuntimeError(
+                f"{self.path} was opened for changes by the process that this one was forked from, and only that one "
+                "changes it"
+            )
 
     def close(self) -> None:
         self.log.close()

@@ -375,6 +375,8 @@ class DynamicGraph(Changing):
     def _require_open(self) -> None:
         if self._closed:
             raise ValueError("the graph is closed: open it again with ps.DynamicGraph.open")
+        if self._store is not None:
+            self._store.require_owner()
 
     def close(self) -> None:
         """Waits for a compaction, and lets go of the store; it is read on, but not changed. Of a graph without a store

@@ -19,6 +19,7 @@ import fcntl
 import os
 import struct
 import warnings
+import weakref
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +27,9 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arrays.convert import MAX_COLS
 from penstock._io._atomic import atomic_file, sync
+from penstock._io._drafts import let_go
 from penstock._io._errors import broken
 from penstock._matrix.csr import csr_array
 
@@ -44,18 +47,35 @@ class ChangesFolder:
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.path)
             sync(os.path.dirname(self.path))
-        self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(self._descriptor)
+            os.close(descriptor)
             raise broken(
                 store, "is open for changes already: close the other DynamicGraph first"
             ) from None
+        # Also where nobody closes the graph; a child process does not end the lock of its parent.
+        self.close = weakref.finalize(self, _unlock, descriptor, os.getpid())
 
     def log_of(self, generation: str) -> str:
         """The path of a generation's log."""
         return os.path.join(self.path, f"{generation}{_ENDING}")
+
+    def require_none_lost(self, generation: str) -> None:
+        """ValueError where there are changes of another version of the store, and none of this one: then it was no
+        compaction that has replaced the store."""
+        names = [name for name in os.listdir(self.path) if name.endswith(_ENDING)]
+        if f"{generation}{_ENDING}" in names:
+            return
+        for name in names:
+            log = os.path.join(self.path, name)
+            if not name.startswith(".") and os.path.getsize(log) > _HEAD.size:
+                raise broken(
+                    log,
+                    "has changes of another version of the store, which has been replaced since: put the other version "
+                    "back, or remove this file to lose them",
+                )
 
     def remove_others(self, generation: str) -> None:
         """Removes logs of stores that are not there any more, and drafts: who wrote them had the lock, and is gone."""
@@ -64,8 +84,12 @@ class ChangesFolder:
             if draft or (name.endswith(_ENDING) and name != f"{generation}{_ENDING}"):
                 os.unlink(os.path.join(self.path, name))
 
-    def close(self) -> None:
-        os.close(self._descriptor)
+
+def _unlock(descriptor: int, owner: int) -> None:
+    if os.getpid() == owner:
+        let_go(descriptor)
+    else:
+        os.close(descriptor)
 
 
 def _head(generation: str, dtype: np.dtype, directed: bool) -> bytes:
@@ -118,7 +142,15 @@ class Log:
 
     def tail(self, begin: int) -> bytes:
         """The records from `begin` on."""
-        return os.pread(self._file.fileno(), self.end - begin, begin) if self.end > begin else b""
+        return self._bytes(begin, self.end - begin)
+
+    def _bytes(self, begin: int, count: int) -> bytes:
+        """As many bytes as there are, at most `count`; one call of the system reads 2 GiB at most."""
+        parts, left = [], count
+        while left > 0 and (part := os.pread(self._file.fileno(), left, begin + count - left)):
+            parts.append(part)
+            left -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def replay(self, generation: str, base: csr_array, directed: bool) -> Iterator[tuple[Any, int]]:
         """(changes, vertices) of each batch. Cuts off what comes behind the last whole one, with a warning."""
@@ -148,10 +180,10 @@ class Log:
         each = 8 + (0 if base.dtype == np.bool_ else base.dtype.itemsize)
         if count > (size - at) // each:
             return None
-        body = os.pread(self._file.fileno(), count * each, at + _RECORD.size)
+        body = self._bytes(at + _RECORD.size, count * each)
         if len(body) < count * each or zlib.crc32(body, zlib.crc32(head[4:])) != crc:
             return None
-        if vertices < known:
+        if not known <= vertices <= MAX_COLS:
             raise broken(
                 self.path, f"has a batch of {vertices} vertices after {known}: it is damaged"
             )

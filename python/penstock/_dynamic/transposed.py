@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from penstock._matrix.changing import Changing
 from penstock._product.operands import from_left, is_sparse, may_be_dense
 
 
@@ -19,16 +18,17 @@ class TransposedGraph:
 
     __array_ufunc__ = None
 
-    def __init__(self, graph: Changing) -> None:
-        self.T = graph
+    def __init__(self, graph: Any) -> None:
+        self.T = graph  # a DynamicGraph
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.T._patched().shape
+        n, _ = self.T.shape
+        return n, n
 
     @property
     def dtype(self) -> np.dtype:
-        return self.T._patched().dtype
+        return np.dtype(self.T.dtype)
 
     def dot(
         self,

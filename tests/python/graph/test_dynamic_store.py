@@ -1,5 +1,6 @@
 """A store that is open for changes: what its log keeps, and what is there after a process was killed at any time."""
 
+import gc
 import os
 import select
 import signal
@@ -125,6 +126,31 @@ def test_one_writer(path):
     ps.DynamicGraph.open(path).close()
 
 
+def test_a_graph_that_nobody_closes_lets_go(path):
+    G = ps.DynamicGraph.open(path)
+    change(G, 0)
+    del G
+    gc.collect()
+    with ps.DynamicGraph.open(path) as G:
+        assert np.array_equal(G.to_csr().toarray(), after(1))
+
+
+def test_a_forked_process_does_not_change_the_store(path):
+    with ps.DynamicGraph.open(path) as G:
+        change(G, 0)
+        child = os.fork()
+        if child == 0:
+            try:
+                change(G, 1)
+            except RuntimeError:
+                os._exit(7)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        change(G, 1)
+    with ps.DynamicGraph.open(path) as G:
+        assert np.array_equal(G.to_csr().toarray(), after(2))
+
+
 def test_a_batch_that_was_cut_is_dropped(path):
     with ps.DynamicGraph.open(path) as G:
         change(G, 0)
@@ -186,6 +212,11 @@ def test_a_store_that_others_replace_is_not_overwritten(path):
             G.compact()
         assert np.array_equal(G.to_csr().toarray(), after(1))
     assert ps.load(path).nnz == 1
+    with pytest.raises(ValueError, match="changes of another version"):
+        ps.DynamicGraph.open(path)
+    base().save(path)
+    with ps.DynamicGraph.open(path) as G:
+        assert np.array_equal(G.to_csr().toarray(), after(1))
 
 
 def test_a_full_disk_leaves_the_graph_as_it_is(path, monkeypatch):
