@@ -201,10 +201,9 @@ def edges_of(name: str, g: Any) -> int:
     return int(g.ecount() if name == "igraph" else g.number_of_edges())
 
 
-def contestants(t: Input, names: list[str], remove: bool, asked: str, wanted: Any) -> Any:
-    """Those of `names` that can answer; each begins a turn with the graph as it was."""
-    for name in names:
-        fresh, change, product, bfs = MAKE[name](t, remove)
+def contestants(made: dict[str, Any], asked: str, wanted: Any) -> Any:
+    """Those that can answer; each begins a turn with the graph as it was."""
+    for name, (fresh, change, product, bfs) in made.items():
         ask = {"nothing": lambda g: g, "product": product, "bfs": bfs}[asked]
         if ask is None:
             continue
@@ -238,6 +237,22 @@ def answer(t: Input, remove: bool, asked: str) -> Any:
     return np.where(np.isinf(hops), -1, hops)
 
 
+def case_of(
+    t: Input, made: dict[str, Any], remove: bool, asked: str, share: int, how: harness.Settings
+) -> dict[str, Any]:
+    """One case of the report."""
+    count = t.more[0].size
+    verb = "remove" if remove else "add"
+    case = harness.Case(
+        f"{verb} {count}, {asked}{'' if share == 1 else ', a tenth'}",
+        check=lambda _: 0.0,
+        work=count,
+        rate="giga_edges",
+        about={"batch": count, "edges": t.rows.size, "asked": asked, "share": share},
+    )
+    return harness.measure(case, contestants(made, asked, answer(t, remove, asked)), how)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -258,28 +273,16 @@ def main() -> int:
         report.skip(name, "is not installed")
     how = harness.Settings(args.repeats, args.turn_seconds, warm_turns=False)
     for size in map(int, args.batches.split(",")):
-        for remove in (False, True):
-            for asked in ASKED[: 2 if remove else 3]:
-                large = [n for n in ("penstock", "rebuild", *names) if n != "networkx"]
-                one_by_one = [n for n in names if n == "networkx" and asked == "nothing"]
-                for some, share in ((large, 1), (["penstock", *one_by_one], 10)):
-                    if len(some) == 1:
-                        continue
-                    t = Input(args.scale, args.edges // share, max(1, size // share))
-                    if remove:  # it removes an edge a call
-                        some = [n for n in some if n != "networkit"]
-                    verb = "remove" if remove else "add"
-                    wanted = answer(t, remove, asked)
-                    case = harness.Case(
-                        f"{verb} {t.more[0].size}, {asked}{'' if share == 1 else ', a tenth'}",
-                        check=lambda _: 0.0,
-                        work=t.more[0].size,
-                        rate="giga_edges",
-                        about={"batch": t.more[0].size, "edges": t.rows.size, "asked": asked, "share": share},
-                    )  # fmt: skip
-                    report.add(
-                        harness.measure(case, contestants(t, some, remove, asked, wanted), how)
-                    )
+        for share in (1, 10) if "networkx" in names else (1,):
+            t = Input(args.scale, args.edges // share, max(1, size // share))
+            for remove in (False, True):
+                some = [n for n in names if n != "networkx"] if share == 1 else ["networkx"]
+                if remove:  # it removes an edge a call
+                    some = [n for n in some if n != "networkit"]
+                ours = ["penstock", "rebuild"] if share == 1 else ["penstock"]
+                made = {name: MAKE[name](t, remove) for name in (*ours, *some)}
+                for asked in ASKED if share == 1 else ASKED[:1]:
+                    report.add(case_of(t, made, remove, asked, share, how))
     rows = [
         [case["case"], name, f"{1e3 * r['median']:.4g}", f"{1e3 * r['giga_edges']:.3g}"]
         for case in report.data["cases"]

@@ -53,7 +53,7 @@ def test_changing_graphs(tmp_path: Path) -> None:
     out = tmp_path / "dynamic.json"
     run("dynamic.py", "--quick", "--rivals", "scipy,networkx", "--out", out)
     data = checked(out, "dynamic", 7)
-    assert len(data["cases"]) == 2 * (3 + 2 + 2)
+    assert len(data["cases"]) == 2 * (2 * 3 + 2)
     for case in data["cases"]:
         assert {"penstock", "networkx" if case["share"] > 1 else "rebuild"} <= set(case["results"])
         assert all(result["status"] == "ok" for result in case["results"].values())
