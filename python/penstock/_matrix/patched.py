@@ -98,22 +98,9 @@ class Patched:
         y[self._rows] = lists
         return y
 
-    def search(self, source: int, predecessors: bool, cost: float) -> tuple[Any, Any]:
-        """Levels and predecessors, or None, of a breadth-first search on the CPU."""
-        levels, tree, missed = _core.bfs_patched(*self._both(cost), source, self.plan, predecessors)
-        self.missed += missed
-        return levels, tree
-
-    def components(self, cost: float) -> tuple[int, np.ndarray]:
-        """(count, labels) of weak components, on the CPU."""
-        count, labels, missed = _core.connected_components_patched(*self._both(cost), self.plan)
-        self.missed += missed
-        return count, labels
-
-    def _both(self, cost: float) -> tuple[Any, Any, Any, Any]:
-        back = self.edges_in(cost)
-        edges_in = (None, None) if back is None else (back.base._core, back.patch)
-        return self.base._core, self.patch, *edges_in
+    def side(self, lists: Any) -> tuple[Any, Any, Any]:
+        """What the core's searches read; `lists`: the base's, packed, or None for those of the matrix."""
+        return self.base._core, self.patch, lists
 
 
 def no_changes(base: csr_array, vertices: int) -> Any:

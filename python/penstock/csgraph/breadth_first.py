@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.out import as_out
-from penstock.csgraph._changed import changed_rows, search
+from penstock.csgraph._changed import changed_rows
 from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, note_link, report
 from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
 from penstock.csgraph._incoming import note_missed, plan_of
@@ -101,7 +101,7 @@ def bfs(
     trees = to.beside(np.int32, "bfs") if to and to.on_gpu and return_predecessors else None
     find: Any
     if changed is not None:
-        find = functools.partial(search, changed, bool(return_predecessors))
+        find = functools.partial(changed.search, bool(return_predecessors))
     elif not gpus:
         find = functools.partial(_search_cpu, graph, lists, return_predecessors)
     else:

@@ -10,7 +10,7 @@ import numpy as np
 from penstock import _core
 from penstock._arrays.out import as_out
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._changed import changed_rows, weak_components
+from penstock.csgraph._changed import changed_rows
 from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, note_link, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
@@ -101,7 +101,8 @@ def connected_components(
         if strong:
             found = _find(graph, _numbered_as_scipy(return_labels), return_labels)
         elif changed is not None:
-            found = weak_components(changed, return_labels)
+            count, labels = changed.weak_components()
+            found = (count, labels) if return_labels else count
         else:
             found = _find_weak(graph, lists, return_labels)
         return (found[0], to.filled(found[1])) if to else found

@@ -3,56 +3,68 @@
 
 #include "penstock/graph/rows.hpp"
 
-// A matrix some of whose rows are replaced, as searches on the CPU read it (rows.hpp): each vertex has one list, from here or from
+// A graph some of whose lists are replaced, as searches on the CPU read it (rows.hpp): each vertex has one list, from here or from
 // there, so that a changed graph is walked as fast as an unchanged one but for a look at where the list is.
 namespace penstock::graph {
 
-struct PatchedRows {
+/// `Base` has the lists that are not replaced: a matrix, or packed lists.
+template <class Base>
+struct Patched {
   std::int64_t rows = 0, cols = 0;
   Offset edges = 0;
-  CsrView<One> base, lists;
+  Base base;
+  CsrView<One> lists;
   const Index* slots = nullptr;  // of each vertex its row in `lists`, or -1: the base's
 
   Offset nnz() const { return edges; }
 };
-
-namespace detail {
-
-inline const CsrView<One>& matrix_of(const PatchedRows& a, std::int64_t v) {
-  return a.slots[v] < 0 ? a.base : a.lists;
-}
-inline std::int64_t row_in(const PatchedRows& a, std::int64_t v) { return a.slots[v] < 0 ? v : a.slots[v]; }
-
-}  // namespace detail
+using PatchedRows = Patched<CsrView<One>>;
 
 /// Edges are numbered within each list.
-inline EdgeRange range_of(const PatchedRows& a, std::int64_t v) {
-  return {0, degree_of(detail::matrix_of(a, v), detail::row_in(a, v))};
+template <class Base>
+EdgeRange range_of(const Patched<Base>& a, std::int64_t v) {
+  const auto s = a.slots[v];
+  return {0, s < 0 ? degree_of(a.base, v) : degree_of(a.lists, s)};
 }
-inline void prefetch_range(const PatchedRows& a, Index v) {
+template <class Base>
+void prefetch_range(const Patched<Base>& a, Index v) {
   __builtin_prefetch(a.slots + v);
-  if (v < a.base.rows) __builtin_prefetch(a.base.indptr + v);
+  if (v < a.base.rows) prefetch_range(a.base, v);
 }
-inline void prefetch_list(const PatchedRows& a, Index v) {
-  prefetch_list(detail::matrix_of(a, v), Index(detail::row_in(a, v)));
-}
-
-template <class F>
-void each_edge(const PatchedRows& a, std::int64_t v, Offset first, Offset last, F&& f) {
-  const auto& m = detail::matrix_of(a, v);
-  const Index* to = m.indices + m.indptr[detail::row_in(a, v)];
-  for (auto k = first; k < last; ++k) f(to[k], k);
-}
-template <class F>
-bool any_end(const PatchedRows& a, std::int64_t v, F&& f) {
-  return any_end(detail::matrix_of(a, v), detail::row_in(a, v), f);
+template <class Base>
+void prefetch_list(const Patched<Base>& a, Index v) {
+  const auto s = a.slots[v];
+  if (s < 0) prefetch_list(a.base, v);
+  else prefetch_list(a.lists, s);
 }
 
-inline bool same_lists(const PatchedRows& a, const PatchedRows& b) {
+template <class Base, class F>
+void each_edge(const Patched<Base>& a, std::int64_t v, Offset first, Offset last, F&& f) {
+  const auto s = a.slots[v];
+  const auto walk = [&](const auto& from, std::int64_t row) {
+    const auto begin = range_of(from, row).first;
+    each_edge(from, row, begin + first, begin + last, [&](Index u, Offset k) { f(u, k - begin); });
+  };
+  if (s < 0) walk(a.base, v);
+  else walk(a.lists, s);
+}
+template <class Base, class F>
+bool any_end(const Patched<Base>& a, std::int64_t v, F&& f) {
+  const auto s = a.slots[v];
+  return s < 0 ? any_end(a.base, v, f) : any_end(a.lists, s, f);
+}
+
+template <class Base>
+bool same_lists(const Patched<Base>& a, const Patched<Base>& b) {
   return a.slots == b.slots && same_lists(a.base, b.base);
 }
 
-/// Those of a matrix, and a look at the slot.
-constexpr ReadCost read_cost(const PatchedRows&) { return {12, 1.2, 1.5}; }
+/// Those of the base, and a look at the slot.
+template <class Base>
+constexpr ReadCost read_cost(const Patched<Base>&) {
+  auto cost = read_cost(Base{});
+  cost.look += 2;
+  return cost;
+}
 
 }  // namespace penstock::graph

@@ -304,3 +304,29 @@ def test_changes_go_on_while_a_thread_compacts():
     same_matrix(G.to_csr(), model.scipy())
     G.compact()
     same_matrix(G.to_csr(), model.scipy())
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_packed_lists_of_the_base_are_searched(tmp_path, directed):
+    A = ps.generate.rmat(11, 8, seed=6).astype(np.float64)
+    A = (A if directed else A + A.T).without_duplicates()
+    A.save(tmp_path / "a.penstock", lists=True)
+    A = ps.open(tmp_path / "a.penstock")
+    G = ps.DynamicGraph(A, directed=directed)
+    rng = np.random.default_rng(8)
+    u, v = rng.integers(A.shape[0], size=(2, 500))
+    G.add_edges(u, v, 2.0)
+    G.remove_edges(u[:100], v[:100])
+    G.add_vertices(3)
+    B = G.to_csr()
+    for lists in ("packed", "raw", "auto"):
+        for source in (0, 5, A.shape[0] + 1):
+            mine = ps.csgraph.bfs(G, source, return_predecessors=True, lists=lists)
+            other = ps.csgraph.bfs(B, source, return_predecessors=True)
+            assert np.array_equal(mine[0], other[0])
+            assert np.array_equal(mine[1], other[1])
+        count, labels = ps.csgraph.connected_components(G, lists=lists)
+        assert count == ps.csgraph.connected_components(G, lists=lists, return_labels=False)
+        ps.csgraph.verify_components(B, count, labels)
+    with pytest.raises(ValueError, match="lists='both'"):
+        ps.csgraph.bfs(G, 0, lists="both")

@@ -60,21 +60,30 @@ void expect_same(const Csr<double>& a, const Csr<double>& b) {
 }
 
 CsrView<One> edges_only(const Csr<double>& a) {
-  return {.rows = a.rows, .cols = a.cols, .indptr = a.indptr.data, .indices = a.indices.data};
+  return {
+      .rows = a.rows, .cols = a.cols, .indptr = a.indptr.data, .indices = a.indices.data, .count = a.nnz()};
 }
 
 void expect_searches(const Csr<double>& base, const Patch<double>& patch, const Csr<double>& changed) {
   const auto rows = rows_of(base, patch);
   const auto view = edges_only(changed);
+  const auto lists = pack_lists(edges_only(base));
+  const auto packed = rows_of(base, patch, lists);
   BfsPlan mine, other;
   for (Index source = 0; source < changed.rows; source += Index(1 + changed.rows / 5)) {
     const auto a = bfs(PatchedGraph{rows, nullptr}, source, mine, {.predecessors = true});
     const auto b = bfs(BfsGraph{view, nullptr}, source, other, {.predecessors = true});
     ASSERT_TRUE(std::ranges::equal(a.levels.span(), b.levels.span()));
     ASSERT_TRUE(std::ranges::equal(a.predecessors.span(), b.predecessors.span()));
+    const auto c = bfs(PatchedPackedGraph{packed, nullptr}, source, mine, {.predecessors = true});
+    ASSERT_TRUE(std::ranges::equal(c.levels.span(), b.levels.span()));
+    ASSERT_TRUE(std::ranges::equal(c.predecessors.span(), b.predecessors.span()));
   }
   const auto a = connected_components(PatchedGraph{rows, nullptr}, mine);
   components_verify(view, a.count, a.labels.span());
+  const auto b = connected_components(PatchedPackedGraph{packed, nullptr}, mine);
+  EXPECT_EQ(a.count, b.count);
+  ASSERT_TRUE(std::ranges::equal(a.labels.span(), b.labels.span()));
 }
 
 TEST(Dynamic, ChangesAreThoseOfAMap) {

@@ -5,11 +5,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <tuple>
 #include <variant>
 #include <vector>
 
 #include "penstock/bind/coo.hpp"
 #include "penstock/bind/graph/graph.hpp"
+#include "penstock/bind/graph/graph_packed.hpp"
 #include "penstock/graph/dynamic/growing_components.hpp"
 #include "penstock/graph/dynamic/patch.hpp"
 
@@ -118,46 +120,72 @@ nb::object edges_found(const Matrix& base, const std::vector<const BoundDelta*>&
   return as_result(found);
 }
 
-graph::PatchedRows patched(const Matrix& base, const BoundPatch& patch) {
+/// Calls f with the matrix and the patch of its type.
+template <class F>
+auto with_patch(const Matrix& base, const BoundPatch& patch, F&& f) {
   return std::visit(
       [&]<class V>(const Csr<V>& a) {
         require_host(a, "DynamicGraph");
         const auto* p = std::get_if<Patch<V>>(&patch.any);
         require(p != nullptr, "the patch has values of another type than the matrix");
-        return rows_of(a, *p);
+        return f(a, *p);
       },
       base.any());
 }
 
-/// The edges out of each vertex, and into it where they are given.
-struct Both {
-  graph::PatchedRows out, in;
+/// What a search reads of one direction. `lists`: the base's lists packed, or null.
+struct Side {
+  const Matrix* base;
+  const BoundPatch* patch;
+  const BoundPackedLists* lists;
+
+  graph::PatchedRows raw() const {
+    return with_patch(*base, *patch, [](const auto& a, const auto& p) { return rows_of(a, p); });
+  }
+  graph::Patched<graph::PackedRows> packed() const {
+    const auto some = lists->any();
+    return with_patch(*base, *patch, [&](const auto& a, const auto& p) { return rows_of(a, p, *some); });
+  }
 };
-Both both(const Matrix& base, const BoundPatch& patch, const Matrix* in_base, const BoundPatch* in_patch) {
-  const auto out = patched(base, patch);
-  return {out, in_base && in_patch ? patched(*in_base, *in_patch) : out};
+
+/// Calls find with the edges out of each vertex, and into it where they are given, in the form that both sides have.
+template <class Find>
+auto with_sides(const Side& out, const std::optional<Side>& in, Find&& find) {
+  const auto both = [&](const auto& o, const auto& i) {
+    const nb::gil_scoped_release release;
+    return find(GraphOf<std::remove_cvref_t<decltype(o)>>{o, in ? &i : nullptr});
+  };
+  if (out.lists) return both(out.packed(), (in ? *in : out).packed());
+  return both(out.raw(), (in ? *in : out).raw());
 }
 
-nb::tuple search_patched(const Matrix& base, const BoundPatch& patch, const Matrix* in_base,
-                         const BoundPatch* in_patch, Index source, BfsPlan& plan, bool predecessors) {
-  const auto rows = both(base, patch, in_base, in_patch);
-  BfsResult r;
-  {
-    const nb::gil_scoped_release release;
-    r = bfs(PatchedGraph{rows.out, in_base ? &rows.in : nullptr}, source, plan,
-            {.predecessors = predecessors});
-  }
+/// (matrix, patch, packed lists of the matrix or None), as Python has it.
+using BoundSide = std::tuple<const Matrix*, const BoundPatch*, const BoundPackedLists*>;
+Side side_of(const BoundSide& s) {
+  const auto& [base, patch, lists] = s;
+  require(base && patch, "a side is (matrix, patch, packed lists or None)");
+  return {base, patch, lists};
+}
+std::optional<Side> side_of(const std::optional<BoundSide>& s, const Side& out) {
+  if (!s) return {};
+  const auto side = side_of(*s);
+  require((side.lists == nullptr) == (out.lists == nullptr), "both sides are packed, or neither is");
+  return side;
+}
+
+nb::tuple search_patched(const BoundSide& out, const std::optional<BoundSide>& in, Index source,
+                         BfsPlan& plan, bool predecessors) {
+  const auto side = side_of(out);
+  const auto r = with_sides(side, side_of(in, side), [&](const auto& g) {
+    return bfs(g, source, plan, {.predecessors = predecessors});
+  });
   return nb::make_tuple(as_result(r.levels), predecessors ? as_result(r.predecessors) : nb::none(), r.missed);
 }
 
-nb::tuple components_patched(const Matrix& base, const BoundPatch& patch, const Matrix* in_base,
-                             const BoundPatch* in_patch, BfsPlan& plan) {
-  const auto rows = both(base, patch, in_base, in_patch);
-  Components c;
-  {
-    const nb::gil_scoped_release release;
-    c = connected_components(PatchedGraph{rows.out, in_base ? &rows.in : nullptr}, plan);
-  }
+nb::tuple components_patched(const BoundSide& out, const std::optional<BoundSide>& in, BfsPlan& plan) {
+  const auto side = side_of(out);
+  const auto c =
+      with_sides(side, side_of(in, side), [&](const auto& g) { return connected_components(g, plan); });
   return nb::make_tuple(c.count, as_result(c.labels), c.missed);
 }
 
@@ -224,11 +252,12 @@ void define_patch(nb::module_& m) {
             });
           },
           nb::arg("base"), "The changed matrix.");
-  m.def("bfs_patched", search_patched, nb::arg("base"), nb::arg("patch"), nb::arg("in_base").none(),
-        nb::arg("in_patch").none(), nb::arg("source"), nb::arg("plan"), nb::arg("predecessors"),
-        "As bfs, over a matrix some of whose rows are replaced.");
-  m.def("connected_components_patched", components_patched, nb::arg("base"), nb::arg("patch"),
-        nb::arg("in_base").none(), nb::arg("in_patch").none(), nb::arg("plan"));
+  m.def("bfs_patched", search_patched, nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"),
+        nb::arg("plan"), nb::arg("predecessors"),
+        "As bfs, over a matrix some of whose rows are replaced: (matrix, patch, packed lists of the matrix "
+        "or None).");
+  m.def("connected_components_patched", components_patched, nb::arg("out"), nb::arg("incoming").none(),
+        nb::arg("plan"), "As connected_components, of the same.");
 }
 
 }  // namespace

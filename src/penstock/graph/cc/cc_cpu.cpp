@@ -293,5 +293,8 @@ Components find_components(const GraphOf<Rows>& g, BfsPlan& plan) {
 Components connected_components(const BfsGraph& g, BfsPlan& plan) { return find_components(g, plan); }
 Components connected_components(const PackedGraph& g, BfsPlan& plan) { return find_components(g, plan); }
 Components connected_components(const PatchedGraph& g, BfsPlan& plan) { return find_components(g, plan); }
+Components connected_components(const PatchedPackedGraph& g, BfsPlan& plan) {
+  return find_components(g, plan);
+}
 
 }  // namespace penstock

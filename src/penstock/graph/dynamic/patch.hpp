@@ -1,5 +1,7 @@
 #pragma once
+#include "penstock/core/error.hpp"
 #include "penstock/graph/dynamic/delta.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/patched_rows.hpp"
 
 namespace penstock {
@@ -31,6 +33,14 @@ graph::PatchedRows rows_of(const Csr<V>& base, const Patch<V>& patch) {
     return CsrView<One>{.rows = a.rows, .cols = a.cols, .indptr = a.indptr.data, .indices = a.indices.data};
   };
   return {patch.vertices(), patch.vertices(), patch.edges, view(base), view(patch.lists), patch.slots.data};
+}
+/// The same, where the base's lists are read packed. Throws Error{invalid_argument} unless these are as many lists.
+template <class V>
+graph::Patched<graph::PackedRows> rows_of(const Csr<V>& base, const Patch<V>& patch,
+                                          const PackedLists& lists) {
+  require(lists.vertices == base.rows && lists.edges == base.nnz(), "the packed lists are of another matrix");
+  const auto raw = rows_of(base, patch);
+  return {raw.rows, raw.cols, raw.edges, graph::rows_of(lists), raw.lists, raw.slots};
 }
 
 }  // namespace penstock
