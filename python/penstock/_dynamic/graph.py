@@ -321,7 +321,8 @@ class DynamicGraph(Changing):
         `future.result()`.
 
         The store is written beside the old one, then a log of what was changed meanwhile, and then it takes the old
-        one's place in one step; each is on the disk before the next. Arrays that others have mapped live on.
+        one's place in one step; each is on the disk before the next. Arrays that others have mapped live on. The new
+        matrix is in memory as a whole while it is written.
         """
         with self._lock:
             self._require_open()
