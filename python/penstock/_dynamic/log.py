@@ -162,6 +162,7 @@ class Log:
             delta, vertices, at = record
             yield delta, vertices
         if at < size:
+            self._require_last(at, size, base, vertices)
             warnings.warn(
                 f"{self.path}: the last {size - at} bytes are no whole batch and are dropped: a process ended while it "
                 "wrote them",
@@ -171,6 +172,21 @@ class Log:
             self._file.truncate(at)
             os.fsync(self._file.fileno())
         self.end = at
+
+    def _require_last(self, at: int, size: int, base: csr_array, known: int) -> None:
+        """ValueError where a whole batch follows the broken one at `at`: then no process was writing it."""
+        head = os.pread(self._file.fileno(), _RECORD.size, at)
+        if len(head) < _RECORD.size:
+            return
+        count = _RECORD.unpack(head)[3]
+        each = 8 + (0 if base.dtype == np.bool_ else base.dtype.itemsize)
+        behind = at + _RECORD.size + count * each
+        if behind < size and self._read(behind, size, base, known) is not None:
+            raise broken(
+                self.path,
+                f"has a damaged batch at byte {at}, with whole ones behind it: put back a copy of the log, or cut it "
+                "there to lose these",
+            )
 
     def _read(self, at: int, size: int, base: csr_array, known: int) -> tuple[Any, int, int] | None:
         head = os.pread(self._file.fileno(), _RECORD.size, at)
@@ -209,13 +225,6 @@ class Log:
 
     def close(self) -> None:
         self._file.close()
-
-    def remove(self) -> None:
-        """Closes it, and removes the file where it is still this one."""
-        with contextlib.suppress(OSError):
-            if os.path.samestat(os.stat(self.path), os.fstat(self._file.fileno())):
-                os.unlink(self.path)
-        self.close()
 
 
 def _write(file: Any, part: Any) -> int:

@@ -181,6 +181,21 @@ def test_a_batch_that_was_cut_is_dropped(path):
         assert np.array_equal(G.to_csr().toarray(), after(2))
 
 
+def test_damage_in_the_middle_is_refused(path):
+    with ps.DynamicGraph.open(path) as G:
+        change(G, 1)
+        change(G, 2)
+    log = Path(f"{path}.changes", *logs(path))
+    whole = log.read_bytes()
+    log.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
+    with pytest.raises(ValueError, match="damaged batch at byte 56"):
+        ps.DynamicGraph.open(path)
+    assert len(log.read_bytes()) == len(whole)
+    log.write_bytes(whole)
+    with ps.DynamicGraph.open(path) as G:
+        assert G.changes > 0
+
+
 def test_a_broken_head_is_refused(path):
     with ps.DynamicGraph.open(path) as G:
         change(G, 0)
