@@ -23,6 +23,7 @@ FOLDERS = [
     *["schedule", "schedule/probe", "schedule/device"],
     *["graph", "graph/gpu", "graph/bfs", "graph/cc", "graph/sssp", "graph/triangles"],
     *["graph/pagerank", "graph/betweenness", "graph/community", "graph/similarity", "graph/truss"],
+    "graph/dynamic",
     *["partition", "comm", "comm/mpi"],
     *["dist/share", "dist/link", "dist/halo", "dist/product", "dist/graph", "dist/tile"],
     *["solver", "solver/precondition", "solver/multigrid", "solver/krylov"],

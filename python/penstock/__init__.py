@@ -22,6 +22,7 @@ from penstock._plan.schedules import InCore, Streamed, ZeroCopy, options
 if TYPE_CHECKING:
     from penstock import csgraph, dist, generate, linalg, partition, reorder, sample, torch
     from penstock import pyg as pyg
+    from penstock._dynamic.graph import DynamicGraph
     from penstock._io.formats import load, open, save
     from penstock._matrix.construct import (
         block_array,
@@ -66,6 +67,7 @@ _lazy = {
     "open": "penstock._io.formats",
     "save": "penstock._io.formats",
     "convert": "penstock._io._convert",
+    "DynamicGraph": "penstock._dynamic.graph",
     "gpu_allocator": "penstock._plan.gpu_allocator",
     "machine": "penstock._plan.probe",
     "generate": "penstock.generate",
@@ -102,6 +104,7 @@ _lazy = {
 }
 
 __all__ = [
+    "DynamicGraph",
     "InCore",
     "NotCompiledError",
     "PlacementError",

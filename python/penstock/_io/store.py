@@ -297,6 +297,18 @@ def save_store(
     `packed`: True writes the packed form beside the arrays, "only" instead of them. `sample`, `lists`: see
     `penstock.save`.
     """
+    write_store(folder, a, packed, sample, lists)
+
+
+def write_store(
+    folder: Any,
+    a: csr_array,
+    packed: bool | str,
+    sample: bool | int | None,
+    lists: bool | None,
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """As `save_store`. `ready` is called with the new generation when all is written, and not yet in its place."""
     if packed not in (False, True, "only"):
         raise ValueError(f"packed={packed!r}: give True, False or 'only'")
     folder = os.fspath(folder)
@@ -321,11 +333,14 @@ def save_store(
                 crc32[name] = write_array(file, array)
                 file.flush()
                 os.fsync(file.fileno())
+        header = describe(a, crc32, form, neighbours, all_lists)
         with open(os.path.join(part, HEADER), "x", encoding="utf-8") as text:
-            json.dump(describe(a, crc32, form, neighbours, all_lists), text, indent=2)
+            json.dump(header, text, indent=2)
             text.write("\n")
             text.flush()
             os.fsync(text.fileno())
+        if ready is not None:
+            ready(header["penstock"]["generation"])
 
 
 def describe(

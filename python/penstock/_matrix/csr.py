@@ -11,6 +11,7 @@ from penstock import _core
 from penstock._arrays.convert import as_array, from_anything, result_dtype
 from penstock._arrays.device_matrices import from_device
 from penstock._matrix.arithmetic import Arithmetic, is_number
+from penstock._matrix.changing import Changing
 from penstock._matrix.conversions import Converted
 from penstock._matrix.derived import Derived
 from penstock._matrix.entrywise import Entrywise
@@ -102,6 +103,8 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
             self.maxprint = maxprint
         if isinstance(arg, Transposed) and arg.place == "device":
             arg = arg.formed()
+        if isinstance(arg, Changing):
+            arg = arg.to_csr()
         if isinstance(arg, csr_array):
             arg = arg.copy() if copy else arg
             self._hold(arg._core if dtype is None else arg.astype(dtype)._core)

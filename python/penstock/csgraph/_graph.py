@@ -12,12 +12,15 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array, is_dense
+from penstock._matrix.changing import Changing
 from penstock._matrix.csr import csr_array
 
 
 def as_graph(a: Any, what: str) -> csr_array:
     """A square csr_array from anything that csr_array takes; `what` names the algorithm in errors."""
-    if not isinstance(a, csr_array):
+    if isinstance(a, Changing):
+        a = a.to_csr()
+    elif not isinstance(a, csr_array):
         a = _from_dense(a) if is_dense(a) else csr_array(a, copy=False)
     graph: csr_array = a  # what was made here is gone after the call
     if graph.shape[0] != graph.shape[1]:

@@ -13,7 +13,7 @@ from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import incoming
 
 # Turning a graph around takes about as long as walking its edges this many times.
-_COST = 3
+COST = 3
 
 
 def edges_in(graph: csr_array) -> Any:
@@ -32,7 +32,7 @@ def knows_edges_in(graph: csr_array) -> bool:
 
 def has_missed(graph: csr_array) -> bool:
     """Whether searches have missed the reversed edges as much as forming them costs."""
-    return graph._derived.missed_edges > _COST * graph.nnz
+    return graph._derived.missed_edges > COST * graph.nnz
 
 
 def note_missed(graph: csr_array, edges: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.out import as_out
+from penstock.csgraph._changed import changed_rows
 from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, note_link, report
 from penstock.csgraph._graph import as_graph, undirected, vertex, vertices
 from penstock.csgraph._incoming import note_missed, plan_of
@@ -33,7 +34,8 @@ def bfs(
     Parameters
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
-        A stored entry (i, j) is an edge from i to j; values are not read.
+        A stored entry (i, j) is an edge from i to j; values are not read. A `DynamicGraph` is searched as it is, its
+        changes included.
     source : int
     directed : bool
         False: every edge can be walked both ways.
@@ -86,18 +88,21 @@ def bfs(
     array([[-1,  0, -1,  1, -1],
            [-1, -1, -1, -1,  0]], dtype=int32)
     """
-    graph = as_graph(A, "bfs")
+    changed = changed_rows(A, directed, device, gpu_options, lists)
+    graph: Any = as_graph(A, "bfs") if changed is None else changed
     starts = [vertex(graph, source)] if sources is None else vertices(graph, sources)
-    gpus = chosen_gpus(graph, device)
+    gpus = chosen_gpus(graph, device) if changed is None else []
     on = settled(gpu_options, "bfs", bool(gpus))
     for_cpu(lists, bool(gpus), "bfs")
     shape = (graph.shape[0],) if sources is None else (len(starts), graph.shape[0])
     to = as_out(out, shape, np.int32, gpus, "bfs")
-    if not directed:
+    if not directed and changed is None:
         graph = undirected(graph)
     trees = to.beside(np.int32, "bfs") if to and to.on_gpu and return_predecessors else None
     find: Any
-    if not gpus:
+    if changed is not None:
+        find = functools.partial(changed.search, bool(return_predecessors))
+    elif not gpus:
         find = functools.partial(_search_cpu, graph, lists, return_predecessors)
     else:
         several = len(gpus) > 1
@@ -117,8 +122,8 @@ def bfs(
             levels, told = _core.bfs_many_gpu(*pair, starts, **how, to=to and to.at())
             report("bfs", pair[0], told)
             return to.filled(levels) if to else levels
-        search = _core.bfs_parts if several else _core.bfs_gpu
-        find = functools.partial(_search_gpu, search, graph, pair, how, return_predecessors)
+        on_gpus = _core.bfs_parts if several else _core.bfs_gpu
+        find = functools.partial(_search_gpu, on_gpus, graph, pair, how, return_predecessors)
     if to and to.on_gpu:
         for k, start in enumerate(starts):
             find(int(start), to=to.at(k), tree_to=trees and trees.at(k))

@@ -10,6 +10,7 @@ import numpy as np
 from penstock import _core
 from penstock._arrays.out import as_out
 from penstock._matrix.csr import csr_array
+from penstock.csgraph._changed import changed_rows
 from penstock.csgraph._gpu import chosen_gpus, gpu_graphs, gpu_parts_pair, note_link, report
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._incoming import edges_in, note_missed, plan_of
@@ -77,9 +78,11 @@ def connected_components(
     (3, array([0, 1, 0, 1, 2], dtype=int32))
     """
     _check_connection(connection)
-    graph = as_graph(A, "connected_components")
     strong = connection == "strong" and directed
-    gpus = chosen_gpus(graph, device)
+    # Weak components are the same whichever way edges go.
+    changed = None if strong else changed_rows(A, True, device, gpu_options, lists)
+    graph: Any = as_graph(A, "connected_components") if changed is None else changed
+    gpus = chosen_gpus(graph, device) if changed is None else []
     if strong and gpus and device is not None:
         raise ValueError('strong components are found on the CPU: give device="cpu" or None')
     if strong and gpu_options is not None:
@@ -97,6 +100,9 @@ def connected_components(
     if not there:
         if strong:
             found = _find(graph, _numbered_as_scipy(return_labels), return_labels)
+        elif changed is not None:
+            count, labels = changed.weak_components()
+            found = (count, labels) if return_labels else count
         else:
             found = _find_weak(graph, lists, return_labels)
         return (found[0], to.filled(found[1])) if to else found

@@ -43,6 +43,7 @@ void graph_gpu_paths(nb::module_&);
 void graph_gpu_components(nb::module_&);
 void graph_gpu_triangles(nb::module_&);
 void graph_packed(nb::module_&);
+void graph_dynamic(nb::module_&);
 void graph_paths(nb::module_&);
 void graph_negative(nb::module_&);
 void graph_sample(nb::module_&);

@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_communities(m);
   penstock::bind::graph_counts(m);
   penstock::bind::graph_packed(m);
+  penstock::bind::graph_dynamic(m);
   penstock::bind::graph_gpu(m);
   penstock::bind::graph_gpu_parts(m);
   penstock::bind::graph_gpu_paths(m);

@@ -2,7 +2,8 @@
 #include "penstock/format/csr.hpp"
 
 // How threads of the CPU read the list of a vertex. Searches are templates over what has lists ("rows"), and reach them by these
-// functions alone: those of a matrix are here, those of packed lists in gpu/packed_rows.hpp.
+// functions alone: those of a matrix are here, those of a changed matrix in patched_rows.hpp, those of packed
+// lists in gpu/packed_rows.hpp.
 namespace penstock::graph {
 
 /// The edges of a vertex, by number. Rows may number them within each list, or through the graph.

@@ -1,4 +1,4 @@
-"""bench/sample.py and bench/communities.py on toy inputs."""
+"""bench/sample.py, bench/communities.py and bench/dynamic.py on toy inputs."""
 
 from __future__ import annotations
 
@@ -47,3 +47,13 @@ def test_communities(tmp_path: Path) -> None:
         assert -0.5 <= value <= 1
         if case["graph"].startswith("planted") and case["method"] != "label_propagation":
             assert value > 0.4
+
+
+def test_changing_graphs(tmp_path: Path) -> None:
+    out = tmp_path / "dynamic.json"
+    run("dynamic.py", "--quick", "--rivals", "scipy,networkx", "--out", out)
+    data = checked(out, "dynamic", 7)
+    assert len(data["cases"]) == 2 * (2 * 3 + 2)
+    for case in data["cases"]:
+        assert {"penstock", "networkx" if case["share"] > 1 else "rebuild"} <= set(case["results"])
+        assert all(result["status"] == "ok" for result in case["results"].values())

@@ -8,6 +8,7 @@
 #include "penstock/core/array.hpp"
 #include "penstock/format/csr.hpp"
 #include "penstock/graph/gpu/packed_rows.hpp"
+#include "penstock/graph/patched_rows.hpp"
 
 namespace penstock {
 
@@ -23,6 +24,8 @@ struct GraphOf {
 };
 using BfsGraph = GraphOf<CsrView<One>>;
 using PackedGraph = GraphOf<graph::PackedRows>;
+using PatchedGraph = GraphOf<graph::PatchedRows>;
+using PatchedPackedGraph = GraphOf<graph::Patched<graph::PackedRows>>;
 
 struct BfsOptions {
   bool predecessors = false;
@@ -57,11 +60,20 @@ class BfsPlan {
   };
   const Targets& targets(const BfsGraph& graph);
   const Targets& targets(const PackedGraph& graph);
+  const Targets& targets(const PatchedGraph& graph);
+  const Targets& targets(const PatchedPackedGraph& graph);
   static Targets find_targets(const BfsGraph& graph);
   static Targets find_targets(const PackedGraph& graph);
-  /// Whether the columns of every row ascend. It is checked at the first call; those of packed lists do.
+  static Targets find_targets(const PatchedGraph& graph);
+  static Targets find_targets(const PatchedPackedGraph& graph);
+  /// Whether the columns of every row ascend. It is checked at the first call; those of packed lists and of changed
+  /// graphs do.
   bool ascending(const CsrView<One>& in);
   bool ascending(const graph::PackedRows&) { return true; }
+  template <class Base>
+  bool ascending(const graph::Patched<Base>&) {
+    return true;
+  }
 
  private:
   std::mutex lock_;
@@ -78,6 +90,9 @@ class BfsPlan {
 BfsResult bfs(const BfsGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
 /// The same over packed lists, which are decoded where they are read: the memory beside them is some words a vertex.
 BfsResult bfs(const PackedGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
+/// The same over a graph some of whose lists are replaced.
+BfsResult bfs(const PatchedGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
+BfsResult bfs(const PatchedPackedGraph& graph, Index source, BfsPlan& plan, BfsOptions options = {});
 
 struct BfsOrder {
   Array<Index> vertices;  // as they are reached

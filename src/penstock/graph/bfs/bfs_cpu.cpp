@@ -160,6 +160,8 @@ BfsResult search(const GraphOf<Rows>& g, Index source, BfsPlan& plan, BfsOptions
 
 BfsPlan::Targets BfsPlan::find_targets(const BfsGraph& g) { return targets_of(g); }
 BfsPlan::Targets BfsPlan::find_targets(const PackedGraph& g) { return targets_of(g); }
+BfsPlan::Targets BfsPlan::find_targets(const PatchedGraph& g) { return targets_of(g); }
+BfsPlan::Targets BfsPlan::find_targets(const PatchedPackedGraph& g) { return targets_of(g); }
 
 const BfsPlan::Targets& BfsPlan::targets(const BfsGraph& g) {
   const std::size_t which = g.in ? 1 : 0;
@@ -167,6 +169,16 @@ const BfsPlan::Targets& BfsPlan::targets(const BfsGraph& g) {
   return targets_[which];
 }
 const BfsPlan::Targets& BfsPlan::targets(const PackedGraph& g) {
+  const std::size_t which = g.in ? 1 : 0;
+  std::call_once(made_[which], [&] { targets_[which] = find_targets(g); });
+  return targets_[which];
+}
+const BfsPlan::Targets& BfsPlan::targets(const PatchedGraph& g) {
+  const std::size_t which = g.in ? 1 : 0;
+  std::call_once(made_[which], [&] { targets_[which] = find_targets(g); });
+  return targets_[which];
+}
+const BfsPlan::Targets& BfsPlan::targets(const PatchedPackedGraph& g) {
   const std::size_t which = g.in ? 1 : 0;
   std::call_once(made_[which], [&] { targets_[which] = find_targets(g); });
   return targets_[which];
@@ -190,6 +202,12 @@ BfsResult bfs(const BfsGraph& g, Index source, BfsPlan& plan, BfsOptions options
   return search(g, source, plan, options);
 }
 BfsResult bfs(const PackedGraph& g, Index source, BfsPlan& plan, BfsOptions options) {
+  return search(g, source, plan, options);
+}
+BfsResult bfs(const PatchedGraph& g, Index source, BfsPlan& plan, BfsOptions options) {
+  return search(g, source, plan, options);
+}
+BfsResult bfs(const PatchedPackedGraph& g, Index source, BfsPlan& plan, BfsOptions options) {
   return search(g, source, plan, options);
 }
 

@@ -19,6 +19,9 @@ struct Components {
 Components connected_components(const BfsGraph& graph, BfsPlan& plan);
 /// The same over packed lists, which are decoded where they are read.
 Components connected_components(const PackedGraph& graph, BfsPlan& plan);
+/// The same over a graph some of whose lists are replaced.
+Components connected_components(const PatchedGraph& graph, BfsPlan& plan);
+Components connected_components(const PatchedPackedGraph& graph, BfsPlan& plan);
 
 /// Throws Error{invalid_argument} unless the labels are 0..count-1 in the order of their smallest vertices.
 void labels_verify(std::int64_t vertices, std::int64_t count, std::span<const Index> labels);

@@ -54,9 +54,10 @@ Index hub_of(const CsrView<One>& a) {
   }
   return best;
 }
-/// The same of packed lists, whose edges have no numbers: among ends of lists that are drawn. A drawn vertex without edges gives
+/// The same of lists whose edges have no numbers through the graph: among ends of lists that are drawn. A drawn vertex without edges gives
 /// its place to one with some behind it.
-Index hub_of(const graph::PackedRows& a) {
+template <class Rows>
+Index hub_of(const Rows& a) {
   constexpr std::int64_t kLooks = 1 << 10;
   Index best = -1;
   Draw draw;
@@ -291,5 +292,9 @@ Components find_components(const GraphOf<Rows>& g, BfsPlan& plan) {
 
 Components connected_components(const BfsGraph& g, BfsPlan& plan) { return find_components(g, plan); }
 Components connected_components(const PackedGraph& g, BfsPlan& plan) { return find_components(g, plan); }
+Components connected_components(const PatchedGraph& g, BfsPlan& plan) { return find_components(g, plan); }
+Components connected_components(const PatchedPackedGraph& g, BfsPlan& plan) {
+  return find_components(g, plan);
+}
 
 }  // namespace penstock

@@ -1,0 +1,1 @@
+"""Graphs that change: `ps.DynamicGraph`."""
