@@ -26,7 +26,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 import penstock as ps
 
 GRAPHS = ("soc-Slashdot0902", "web-NotreDame", "cnr-2000", "fb-Cornell5")
-OTHERS = ("bcsstk32", "mdual", "trilinos-cage10")
+OTHERS = ("bcsstk32", "t2dah_e", "trilinos-cage10")
 KINDS = {"c": "ours", "b": "ours", "cover": "ours", "summa": "rival"}
 
 

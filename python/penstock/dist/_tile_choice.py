@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock._plan import probe
 from penstock.dist import _calibrate
 from penstock.dist._network import Network, networks
@@ -78,7 +79,10 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     else:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
-        spans = shares(np.asarray(a.spans).reshape(*a_nnz.shape, 6), high, deep)
+        found = np.array(a.spans).reshape(*a_nnz.shape, 6)
+        if word * int(wide[0]) < _core.LEAST_ROW_BYTES:  # all rows between the first and the last
+            found[..., 4:] = found[..., 1:4:2] - found[..., 0:3:2]
+        spans = shares(found, high, deep)
         part, compression = parts(c_bytes, spans, high), 1.0
         flops = 2.0 * a_nnz[:, :, None] * wide
         local = (a_nnz > 0)[:, :, None] * (

@@ -164,8 +164,8 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     i, k, j, who, ao, bo, co = (v[order] for v in (i, k, j, who, ao, bo, co))
     work = m.work(c.flops[i, k, j], c.local[i, k, j])
     a_size, b_size = c.a[i, k], c.needed_of_b(i, k, j)
-    kept = prefetch + 1 + _asks_for_a_early(c, prefetch, who, i, k, (ao != who) & (bo != who))
-    here_a, here_b = _here_already(c, kept, who, i, k, j)
+    early = _asks_for_a_early(c, prefetch, who, i, k, (ao != who) & (bo != who))
+    here_a, here_b = _here_already(c, prefetch, early, who, i, k, j)
     own_a, soon_a, got_a = m.get(np.where(here_a, 0.0, a_size), who, ao)
     own_b, soon_b, got_b = m.get(np.where(here_b, 0.0, b_size), who, bo)
     own, soon = own_a + own_b, soon_a + soon_b
@@ -256,10 +256,17 @@ def _asks_for_a_early(
 
 
 def _here_already(
-    c: ProductCounts, kept: np.ndarray, who: np.ndarray, i: np.ndarray, k: np.ndarray, j: np.ndarray
+    c: ProductCounts,
+    prefetch: int,
+    early: np.ndarray,
+    who: np.ndarray,
+    i: np.ndarray,
+    k: np.ndarray,
+    j: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whether one of so many products before, `kept` of each product's rank, whose tiles a rank still has, had the tile
-    of A, and what is needed of that of B."""
+    """Whether one of the products before, whose tiles a rank still has, had the tile of A, and what is needed of that
+    of B. `early`: where tiles of A are asked for one product ahead, they stay one longer."""
+    kept = prefetch + 1 + early
     a, b = np.zeros(who.size, bool), np.zeros(who.size, bool)
     spans = np.zeros((who.size, 6)) if c.spans is None else c.spans[i, k]
     begin, end, whole = spans[:, 2], spans[:, 3], ~one_by_one(spans[:, 5], spans[:, 2:4])
@@ -268,7 +275,7 @@ def _here_already(
         same = (who[new] == who[old]) & (k[new] == k[old]) & (kept[new] >= back)
         a[new] |= same & (i[new] == i[old])
         covered = whole[old] & (begin[new] >= begin[old]) & (end[new] <= end[old])
-        b[new] |= same & (j[new] == j[old]) & (covered | (i[new] == i[old]))
+        b[new] |= same & (j[new] == j[old]) & covered & (back <= prefetch + 1)
     return a, b
 
 

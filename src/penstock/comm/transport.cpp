@@ -50,12 +50,12 @@ std::int64_t require_numbers(const Transport& t, RemotePtr at, std::int64_t coun
 
 std::int64_t require_rows(const Transport& t, RemotePtr at, std::int64_t row_bytes,
                           std::span<const std::int32_t> rows, const char* verb) {
-  require(
-      row_bytes > 0 && std::ranges::is_sorted(rows, std::less_equal<>()) && (rows.empty() || rows[0] >= 0),
-      [&] {
-        return std::string(verb) + ": " + std::to_string(rows.size()) + " rows of " +
-               std::to_string(row_bytes) + " bytes: numbers from 0 on that ascend, of rows with bytes";
-      });
+  require(row_bytes > 0 && row_bytes <= std::max<std::int64_t>(t.arena_bytes(), 1) &&
+              std::ranges::is_sorted(rows, std::less_equal<>()) && (rows.empty() || rows[0] >= 0),
+          [&] {
+            return std::string(verb) + ": " + std::to_string(rows.size()) + " rows of " +
+                   std::to_string(row_bytes) + " bytes: numbers from 0 on that ascend, of rows with bytes";
+          });
   require_in_arena(t, at, rows.empty() ? 0 : (std::int64_t{rows.back()} + 1) * row_bytes, 1, verb);
   return std::ssize(rows) * row_bytes;
 }

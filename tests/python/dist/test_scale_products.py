@@ -91,7 +91,7 @@ def needed(c: Any, i: int, k: int) -> float:
 
 def had(c: Any, now: tuple[int, int], before: tuple[int, int]) -> bool:
     """Whether the rows of B[k, j] that A[i, k] needs are among those fetched for another tile of A."""
-    if c.spans is None or now == before:
+    if c.spans is None:
         return True
     low, high = c.spans[now][2:4]
     first, last, _, rows = c.spans[before][2:]

@@ -110,6 +110,45 @@ def test_a_tile_that_is_held_in_part_is_fetched_again_for_more():
             np.testing.assert_array_equal(c, A @ B)
 
 
+@pytest.mark.parametrize("stays", ["c", "cover"])
+def test_memory_of_a_fetched_tile_ends_with_the_rows_that_are_needed(stays):
+    """13 entries a row, all in the first columns of the other rank's tile: panels of B are copied, and end there."""
+    n = 40_000
+    columns = n + np.sort(np.random.default_rng(0).integers(0, 2000, (n, 13)), axis=1)
+    indptr = np.append(np.arange(n + 1) * 13, np.full(n, 13 * n))
+    A = ps.csr_array((np.ones(13 * n), columns.ravel(), indptr), shape=(2 * n, 2 * n))
+    x = np.ones((2 * n, 33))
+
+    def work(comm):
+        at = ps.dist.tiled_array(A, comm, grid=(2, 1))
+        c = ps.dist.matmul(at, ps.dist.tiled_array(x, comm, like=at), stationary=stays)
+        return c.get_tile(0, 0)
+
+    assert all((found == 13).all() for found in run(work, 2))
+
+
+def test_short_rows_are_not_named():
+    """Their numbers would be longer than what is left out."""
+    some = np.arange(80) * 5 // 4
+    A = ps.csr_array((np.ones(80), (some, 100 + some)), shape=(200, 200))
+
+    def work(comm):
+        at = ps.dist.tiled_array(A, comm, grid=(2, 1))
+        out = []
+        for columns in (3, 4):
+            xt = ps.dist.tiled_array(np.ones((200, columns)), comm, like=at)
+            for stays in "bc":
+                times = ps.dist.matmul(at, xt, stays).times
+                moved = np.array([times["fetched_bytes"], times["sent_bytes"]])
+                comm.all_reduce(moved)
+                out.append(moved.tolist())
+        return out
+
+    (_, of_three), c_of_three, (_, of_four), c_of_four = run(work, 2)[0]
+    assert (of_three, c_of_three) == (8 + 99 * 24, [99 * 24, 0])
+    assert (of_four, c_of_four) == (8 + 80 * (4 + 32), [80 * 32, 0])
+
+
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_some_rows_of_a_dense_tile(device):
     def work(comm):

@@ -30,6 +30,11 @@ class Pausing final : public Transport {
   Ticket put(const void* from, RemotePtr to, std::int64_t bytes) override {
     return inner_->put(from, to, bytes);
   }
+  bool gets_rows() const override { return inner_->gets_rows(); }
+  Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
+                  std::span<const std::int32_t> rows) override {
+    return pause(), inner_->get_rows(to, from, row_bytes, rows);
+  }
   void wait(Ticket t) override { inner_->wait(t); }
   bool test(Ticket t) override { return inner_->test(t); }
   std::int64_t fetch_add(RemotePtr at, std::int64_t v) override {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from typing import Any
 
@@ -87,10 +88,15 @@ class AMG(DistPreconditioner):
                 raise ValueError(
                     "precision='float64' with float32: give dtype=np.float64, or leave precision out"
                 )
-            options["rows_of_rank"] = rows_per_rank
+            options["rows_of_rank"] = min(operator.index(rows_per_rank), 2**31)
             return options, kind, vectors_of(near_nullspace, len(A.rows), block_size)
 
-        columns = "ones" if near_nullspace is None else f"columns {np.shape(near_nullspace)[1:]}"
+        columns = "ones" if near_nullspace is None else "given"
+        with contextlib.suppress(
+            ValueError, TypeError
+        ):  # of lists that are no array: check() says so
+            if near_nullspace is not None:
+                columns = f"columns {np.shape(near_nullspace)[1:]}"
         with about(
             A.comm,
             "ps.dist.linalg.AMG",

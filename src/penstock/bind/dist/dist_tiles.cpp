@@ -315,16 +315,16 @@ nb::object needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& semiri
   return as_numpy<double>(out);
 }
 
-/// For each tile: where its rows and columns with entries begin and end, and, as left factor of a dense tile, how many rows
-/// travel of a sum and of that tile.
+/// For each tile: where its rows and columns with entries begin and end, and, as left factor of a dense tile whose rows have at
+/// least kLeastRow bytes, how many rows travel of a sum and of that tile.
 nb::object spans_of(const TileMap& map) {
   auto out = allocate<std::int64_t>(6 * std::ssize(map.tiles));
   auto* to = out.data;
   for (const auto& t : map.tiles) {
     const auto rows = t.row_span(), cols = t.col_span();
     for (const auto& s : {rows, cols}) *to++ = s.first, *to++ = s.end;
-    *to++ = map.one_by_one(t.rows_met, rows) ? t.rows_met : rows.size();
-    *to++ = map.one_by_one(t.cols_met, cols) ? t.cols_met : cols.size();
+    for (const auto& [met, all] : {std::pair{t.rows_met, rows}, std::pair{t.cols_met, cols}})
+      *to++ = map.gathers && met >= 0 && worth_naming(met, all, kLeastRow) ? met : all.size();
   }
   return as_numpy<std::int64_t>(out);
 }
@@ -406,6 +406,7 @@ void add_map(nb::module_& m) {
       .def("owner", &TileMap::owner, arg("i"), arg("j"))
       .def("bytes", bytes_of_tile, arg("i"), arg("j"))
       .def("__repr__", &TileMap::text);
+  m.attr("LEAST_ROW_BYTES") = kLeastRow;
   m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("gathers") = true);
   m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
         arg("dtype"), arg("nnz").none());

@@ -25,6 +25,8 @@ void get_rows(Transport& t, const nb::object& out, int rank, std::int64_t offset
               const ReadArray<Index>& rows) {
   const Bytes to(out, true);
   const std::span names(rows.data(), rows.shape(0));
+  require(row_bytes <= std::max<std::int64_t>(to.size(), 1),
+          [&] { return "rows of " + std::to_string(row_bytes) + " bytes exceed the array"; });
   const auto needed = names.empty() ? 0 : (std::int64_t{names.back()} + 1) * row_bytes;
   require(needed <= to.size(), [&] {
     return "rows up to " + std::to_string(names.back()) + " of " + std::to_string(row_bytes) +

@@ -157,7 +157,8 @@ class OneSidedProduct {
 
   bool needs_names(const TileProduct& p) const {
     const auto& left = left_of(p).map().at(p.i, p.k);
-    return !b_.map().sparse && !b_.mine(p.k, p.j) && b_.map().one_by_one(left.cols_met, left.col_span());
+    return !b_.map().sparse && !b_.mine(p.k, p.j) &&
+           b_.map().one_by_one(p.k, p.j, left.cols_met, left.col_span());
   }
   bool waits_for_a(const TileProduct& p) const { return !left_of(p).mine(p.i, p.k) && needs_names(p); }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNames{"a", "b", "c", "cover"};
 
-/// Products in a plan, which takes up to 13 GB then, and every rank has it.
+/// Products in a plan, which takes up to 13 GB then (of a cover twice as many), and every rank has it.
 constexpr std::int64_t kMostProducts = 1 << 28;
 
 std::string times(std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); }

@@ -22,11 +22,11 @@ struct TileProduct {
   std::int32_t i = 0, k = 0, j = 0;
   std::int32_t owner = 0;
   std::int32_t turn = 0;     // its place among its owner's products
+  bool at_b = false;         // of the part of A that goes to B (cover)
   std::int64_t fetched = 0;  // bytes that it needs of A(i, k) and B(k, j) where they are not the owner's
   /// Bytes of the result where C(i, j) is not the owner's; sparse: expected; of a copy of a dense tile (replicas): at most.
   std::int64_t sent = 0;
-  double flops = 0;   // multiplications and additions; SpGEMM: expected, or counted
-  bool at_b = false;  // of the part of A that goes to B (cover)
+  double flops = 0;  // multiplications and additions; SpGEMM: expected, or counted
 };
 
 /// What is known of a product of sparse tiles before it is computed.

@@ -1,6 +1,6 @@
 // How a tile's entries are shared out between the owner of B and that of C. The matching begins with a greedy one, rows with
-// few entries first, which leaves little to Hopcroft and Karp's phases: each looks for the shortest augmenting paths by a
-// search in levels, and follows as many of them as do not meet. Rows that no alternating path from an unmatched row reaches
+// few entries first, which leaves little to phases as Hopcroft and Karp's: each looks for augmenting paths by a search in
+// levels, and follows as many of them as do not meet. Rows that no alternating path from an unmatched row reaches
 // are the rows of the cover, and reached columns are its columns. That is a cover whatever the matching is, and a minimum one
 // where the matching is a maximum.
 #include "penstock/dist/tile/tile_cover.hpp"
@@ -156,7 +156,7 @@ std::shared_ptr<TileSplit> split(TileMatrix& a) {
       const auto* const blob = a.own_tile(i, k);
       const bool one_rank = i % map.grid.rows == k % map.grid.rows;  // has B(k, j) and C(i, j)
       const auto rows = one_rank ? std::vector<std::uint8_t>(static_cast<std::size_t>(t.rows))
-                                 : cover_of(csr_of<One>(blob, t)).rows;
+                                 : cover_of(csr_of<One>(blob, t));
       const auto n = map.number(i, k);
       const auto tile = csr_of<V>(blob, t);
       at_c.tiles[static_cast<std::size_t>(n)].nnz =
@@ -193,21 +193,12 @@ void append(MultiplyPlan& to, MultiplyPlan from) {
 
 }  // namespace
 
-TileCover cover_of(const CsrView<One>& tile) {
-  TileCover out{.rows = std::vector<std::uint8_t>(static_cast<std::size_t>(tile.rows))};
+std::vector<std::uint8_t> cover_of(const CsrView<One>& tile) {
+  std::vector<std::uint8_t> rows(static_cast<std::size_t>(tile.rows));
   const Matching matching(tile);
-  std::vector<std::uint8_t> columns(static_cast<std::size_t>(tile.cols));
-  for (std::int64_t r = 0; r < tile.rows; ++r) {
-    if (tile.indptr[r] == tile.indptr[r + 1]) continue;
-    if (!matching.reached(r)) {
-      out.rows[static_cast<std::size_t>(r)] = 1, ++out.rows_met;
-      continue;
-    }
-    for (auto e = tile.indptr[r]; e < tile.indptr[r + 1]; ++e)
-      out.cols_met +=
-          std::exchange(columns[static_cast<std::size_t>(tile.indices[e - tile.first_nnz])], 1) == 0;
-  }
-  return out;
+  for (std::int64_t r = 0; r < tile.rows; ++r)
+    rows[static_cast<std::size_t>(r)] = tile.indptr[r] < tile.indptr[r + 1] && !matching.reached(r);
+  return rows;
 }
 
 std::shared_ptr<TileSplit> split_of(TileMatrix& a) {
@@ -223,12 +214,6 @@ std::shared_ptr<TileSplit> split_of(TileMatrix& a) {
 }
 
 MultiplyPlan plan_cover(const TileSplit& a, const TileMap& b, const TileMap& c) {
-  require(!b.sparse, "stationary 'cover' is for a dense B: choose one of a, b, c");
-  require(b.grid == c.grid, [&] {
-    return "stationary 'cover' takes A and B on one grid, not on " + std::to_string(c.grid.rows) + " x " +
-           std::to_string(c.grid.cols) + " and " + std::to_string(b.grid.rows) + " x " +
-           std::to_string(b.grid.cols) + " ranks: cut B with like= the tiles of A";
-  });
   auto plan = plan_multiply(a.at_b.map(), b, c, Stationary::b);
   plan.kept = Stationary::cover;
   for (auto& p : plan.products) p.at_b = true;

@@ -10,13 +10,9 @@
 // Zhuang et al., 2025), which König's theorem finds from a maximum matching (Hopcroft and Karp 1973).
 namespace penstock {
 
-struct TileCover {
-  std::vector<std::uint8_t> rows;  // of each row: whether it is in the cover, and its sums travel
-  std::int64_t rows_met = 0, cols_met = 0;
-};
-
-/// A cover of all entries by rows and by columns of the others; a minimum, unless the matching takes too many phases.
-TileCover cover_of(const CsrView<One>& tile);
+/// Of each row: whether it is in the cover, and its sums travel. The columns of all other rows complete the cover, which is a
+/// minimum unless the matching takes too many phases.
+std::vector<std::uint8_t> cover_of(const CsrView<One>& tile);
 
 /// A matrix in two, tile by tile. Where B(k, j) and C(i, j) are on the same rank, all entries are in `at_c`. `at_b` has the
 /// grid turned over, so that for a grid of one column its tiles are where B's are.
@@ -27,7 +23,7 @@ struct TileSplit {
 /// The split that `a` keeps, made on the first call. Collective.
 std::shared_ptr<TileSplit> split_of(TileMatrix& a);
 
-/// The products of both parts: first, on each rank, those whose sums travel.
+/// The products of both parts: first, on each rank, those whose sums travel. B is dense, and on A's grid.
 MultiplyPlan plan_cover(const TileSplit& a, const TileMap& b, const TileMap& c);
 
 }  // namespace penstock

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-/// Tiles in a directory, which takes up to 2 GB on every rank then.
+/// Tiles in a directory, which takes up to 5.4 GB on every rank then.
 constexpr std::int64_t kMostTiles = 1 << 26;
 
 std::string short_text(double x) {
@@ -55,20 +55,23 @@ std::int64_t TileMap::bytes(std::int64_t i, std::int64_t j) const {
 std::int64_t TileMap::bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const {
   if (sparse) return bytes(i, j);
   const auto all = left.col_span();
-  return (one_by_one(left.cols_met, all) ? left.cols_met : all.size()) * at(i, j).cols * bytes_of(value);
+  return (one_by_one(i, j, left.cols_met, all) ? left.cols_met : all.size()) * at(i, j).cols *
+         bytes_of(value);
 }
 
-bool TileMap::one_by_one(std::int64_t met, Span all) const {
-  return gathers && met >= 0 && worth_naming(met, all);
+bool TileMap::one_by_one(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const {
+  return gathers && met >= 0 && worth_naming(met, all, at(i, j).cols * bytes_of(value));
 }
 
 std::int64_t TileMap::bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const {
   const auto row = at(i, j).cols * bytes_of(value);
-  return one_by_one(met, all) ? met * (row + kRowName) : all.size() * row;
+  return one_by_one(i, j, met, all) ? met * (row + kRowName) : all.size() * row;
 }
 
 /// Where nearly all rows are met, one piece is faster than their list.
-bool worth_naming(std::int64_t met, Span all) { return 8 * met < 7 * all.size(); }
+bool worth_naming(std::int64_t met, Span all, std::int64_t row_bytes) {
+  return row_bytes >= kLeastRow && 8 * met < 7 * all.size();
+}
 
 Offset TileMap::nnz() const {
   Offset n = 0;
@@ -110,6 +113,10 @@ TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, s
   require(!sparse || map.tile_cols <= 2147483647, [&] {
     return "tiles: " + std::to_string(map.tile_cols) +
            " columns a tile: at most 2^31 - 1, give a smaller tile_cols";
+  });
+  require(!sparse || map.tile_rows <= 2147483647, [&] {
+    return "tiles: " + std::to_string(map.tile_rows) +
+           " rows a tile: at most 2^31 - 1, give a smaller tile_rows";
   });
   require(map.down() == 0 || map.across() <= kMostTiles / map.down(), [&] {
     return "tiles: " + std::to_string(map.down()) + " x " + std::to_string(map.across()) +

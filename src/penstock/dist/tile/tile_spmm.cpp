@@ -28,7 +28,7 @@ class DenseSum : public TileSum {
 
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto rows = fresh_ ? Span{0, tile_.rows} : a.tile.row_span();  // the first one writes all
-    multiply(rows_of<V>(a, rows), b, data_ + rows.first * tile_.cols);
+    multiply(rows_of<V>(a, rows), a.tile.col_span(), b, data_ + rows.first * tile_.cols);
     rows_ = rows_.with(a.tile.row_span()), fresh_ = false;
   }
 
@@ -66,11 +66,14 @@ class DenseSum : public TileSum {
 
  protected:
   /// Writes the product to y where nothing has been, else adds it.
-  void multiply(const CsrView<V>& a, const TileView& b, T* y) {
+  void multiply(const CsrView<V>& a, Span columns, const TileView& b, T* y) {
     const auto cols = tile_.cols;
-    const DenseView<const T> right{reinterpret_cast<const T*>(b.data), b.tile.rows, cols, cols, 1};
+    // Only rows of B that A has columns for are here, and no memory behind the last of them.
+    auto left = a;
+    left.cols = columns.end;
+    const DenseView<const T> right{reinterpret_cast<const T*>(b.data), left.cols, cols, cols, 1};
     const DenseView<T> out{y, a.rows, cols, cols, 1};
-    spmm<S, V>(a, right, out, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
+    spmm<S, V>(left, right, out, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
   }
   void add_named(const std::byte* names, std::int64_t count) {
     const auto* const rows = reinterpret_cast<const Index*>(names);
@@ -105,7 +108,7 @@ class SentSum final : public DenseSum<S, V> {
 
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto entries = rows_of<V>(a, a.tile.row_span());
-    if (fresh_ && multiply_rows(entries, a.tile.row_span(), b)) return;
+    if (fresh_ && multiply_rows(entries, a.tile.row_span(), a.tile.col_span(), b)) return;
     widen();
     Base::multiply_add(a, b);
     for (std::int64_t r = 0; r < entries.rows; ++r)
@@ -116,7 +119,7 @@ class SentSum final : public DenseSum<S, V> {
   void pieces(std::int64_t most, const TileSum::Piece& piece) override {
     const auto row = tile_.cols * kWord, count = few_ ? std::ssize(names_) : met_;
     const auto step = (most - 2 * kDenseHead) / (row + kRowName);
-    if (step < 1 || !worth_naming(count, rows_)) {
+    if (step < 1 || !worth_naming(count, rows_, row)) {
       widen();
       return Base::pieces(most, piece);
     }
@@ -140,11 +143,11 @@ class SentSum final : public DenseSum<S, V> {
 
  private:
   /// The first product, of the rows with entries alone. False: there are too many of them.
-  bool multiply_rows(const CsrView<V>& a, Span at, const TileView& b) {
+  bool multiply_rows(const CsrView<V>& a, Span at, Span columns, const TileView& b) {
     for (std::int64_t r = 0; r < a.rows; ++r)
       if (a.indptr[r] < a.indptr[r + 1])
         names_.push_back(static_cast<Index>(at.first + r)), ends_.push_back(a.indptr[r]);
-    if (!worth_naming(std::ssize(names_), at)) {
+    if (!worth_naming(std::ssize(names_), at, tile_.cols * kWord)) {
       names_.clear(), ends_.clear();
       return false;
     }
@@ -152,7 +155,7 @@ class SentSum final : public DenseSum<S, V> {
     auto rows = a;
     rows.rows = std::ssize(names_), rows.indptr = ends_.data();
     hold(rows.rows);
-    this->multiply(rows, b, data_);
+    this->multiply(rows, columns, b, data_);
     rows_ = at, few_ = true, fresh_ = false;
     return true;
   }

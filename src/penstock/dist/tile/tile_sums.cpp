@@ -42,6 +42,18 @@ double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
   }
   return bytes + (b.map().sparse ? std::min(static_cast<double>(kJoinedBytes), all) : 0);
 }
+
+/// Times the bytes of a rank's tiles that cutting them takes meanwhile: both parts, entries on their way, and numbers of rows.
+constexpr double kCutting = 5;
+
+double own_bytes(const TileMatrix& a) {
+  double bytes = 0;
+  for (std::int64_t i = 0; i < a.map().down(); ++i)
+    for (std::int64_t j = 0; j < a.map().across(); ++j)
+      if (a.mine(i, j)) bytes += static_cast<double>(a.map().bytes(i, j));
+  return bytes;
+}
+
 double free_on_host(Comm& comm) {
   const auto free = static_cast<double>(probe_topology().available_bytes);
   return comm.one_process() ? free / comm.size() : free;
@@ -52,6 +64,7 @@ struct Need {
   double bytes = 0, have = 0;        // needed for its tiles of C, and available
   double entries = 0, products = 0;  // of these tiles
   double copy = 0;                   // bytes of `bytes` that are for its copy of another rank's tile
+  double cut = 0;                    // and to cut its tiles of A in two
   /// 1: `have` is what its GPU has free, for all ranks on this GPU, and for tiles on their way too; `landings` says how many
   /// bytes these take.
   double on_gpu = 0, landings = 0;
@@ -105,9 +118,10 @@ Need need_of(int rank, const TileMap& c, std::span<const ProductCount> counts, s
 /// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free. Agrees on whether
 /// there is a mailbox: where a product has failed some ranks may have none.
 void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
-                    std::span<const ProductCount> counts, const TileMultiplyOptions& options) {
+                    std::span<const ProductCount> counts, const TileMultiplyOptions& options, bool cuts) {
   auto& comm = *a.comm();
   auto mine = need_of(comm.rank(), c, counts, a.map().across(), options, 0, c.down());
+  if (cuts) mine.bytes += mine.cut = kCutting * own_bytes(a);
   mine.gpu = a.where().gpu;
   mine.mailbox = a.mailbox()->transport ? a.mailbox()->transport->arena_bytes() : -1;
   mine.have = static_cast<double>(options.memory);
@@ -144,6 +158,8 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
   if (worst->copy > 0)
     text += ", " + megabytes(worst->copy) +
             " of it for its copy of another's tile (replicas=" + std::to_string(options.replicas) + ")";
+  if (worst->cut > 0)
+    text += ", " + megabytes(worst->cut) + " of it to cut its tiles of A in two (stationary='cover')";
   throw Error(Errc::out_of_memory,
               text + ", and has " + megabytes(worst->have) + ": use more ranks, " +
                   (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
@@ -151,7 +167,13 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
 }
 
 void require_cover(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options) {
+  const auto &has = a.map().grid, &given = b.map().grid;
   require(!b.map().sparse, "stationary 'cover' is for a dense B: choose one of a, b, c");
+  require(given == has, [&] {
+    return "stationary 'cover' takes A and B on one grid, not on " + std::to_string(has.rows) + " x " +
+           std::to_string(has.cols) + " and " + std::to_string(given.rows) + " x " +
+           std::to_string(given.cols) + " ranks: cut B with like= the tiles of A";
+  });
   require(options.replicas == 1, "stationary 'cover' has one copy of C: leave replicas out");
   if (!a.map().gathers)
     throw Error(Errc::not_compiled, "stationary 'cover' is for tiles in host memory: transport '" +
@@ -184,15 +206,19 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
       throw Error(Errc::not_compiled,
                   "products of tiles on a device cannot be masked: cut the tiles without device=");
   }
+  // With one row of ranks, who has B(k, j) has C(i, j): nothing is to be cut.
+  const bool cuts = options.kept == Stationary::cover && a.map().grid.rows > 1;
+  if (options.kept == Stationary::cover) require_cover(a, b, options);
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b);
-  require_memory(a, b, out.c, counts, options);
-  if (options.kept == Stationary::cover) {
-    require_cover(a, b, options);
+  require_memory(a, b, out.c, counts, options, cuts && !a.split());
+  if (cuts) {
     out.split = split_of(a);
     out.plan = plan_cover(*out.split, b.map(), out.c);
   } else {
-    out.plan = plan_multiply(a.map(), b.map(), out.c, options.kept, counts, mask, options.replicas);
+    const auto kept = options.kept == Stationary::cover ? Stationary::c : options.kept;
+    out.plan = plan_multiply(a.map(), b.map(), out.c, kept, counts, mask, options.replicas);
+    out.plan.kept = options.kept;
   }
   return out;
 }

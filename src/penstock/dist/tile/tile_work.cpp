@@ -150,9 +150,12 @@ bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t
   if (!b_.mine(p.k, p.j)) moved += static_cast<double>(fetched_of_b(p));
   if (c_.owner(p.i, p.j) != me_) {
     const auto& at = c_.at(p.i, p.j);
+    const auto& left_tile = left_of(p).map().at(p.i, p.k);
     // Sparse: a result has at most an entry for each product.
-    const auto entries = c_.sparse ? static_cast<Offset>(p.flops / 2) : at.nnz;
-    moved += kPasses * static_cast<double>(blob_bytes(c_.sparse, c_.value, at.rows, at.cols, entries));
+    const auto sum = c_.sparse
+                         ? blob_bytes(true, c_.value, at.rows, at.cols, static_cast<Offset>(p.flops / 2))
+                         : c_.bytes_of_sum(p.i, p.j, left_tile.rows_met, left_tile.row_span());
+    moved += kPasses * static_cast<double>(sum);
   }
   return static_cast<double>(left - 1) * p.flops / flops > moved / bytes;
 }

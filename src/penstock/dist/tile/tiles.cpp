@@ -240,7 +240,7 @@ std::shared_ptr<TileHere::Landing> TileMatrix::land(std::int64_t bytes, bool to_
   return landing;
 }
 
-/// Starts to fetch some bytes of a tile. They land in memory for the whole tile, at the place that they have in it.
+/// Starts to fetch some bytes of a tile. They land at the place that they have in it.
 std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, Span bytes,
                                                      bool to_host) {
   auto landing = land(bytes.end, to_host);

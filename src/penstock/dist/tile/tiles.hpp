@@ -88,8 +88,8 @@ struct TileMap {
   int owner(std::int64_t i, std::int64_t j) const { return turned ? grid.owner(j, i) : grid.owner(i, j); }
   /// The bytes of the tile's blob.
   std::int64_t bytes(std::int64_t i, std::int64_t j) const;
-  /// Whether `met` of the rows in a span of a dense tile travel one by one, and not all of them in one piece.
-  bool one_by_one(std::int64_t met, Span all) const;
+  /// Whether `met` of the rows in a span of dense tile (i, j) travel one by one, and not all of them in one piece.
+  bool one_by_one(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   /// The bytes that are fetched of tile (i, j) when it is the right factor of `left`: of a dense tile only the rows that
   /// meet columns of `left` with entries, or those between the first and the last of these.
   std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const;
@@ -99,9 +99,10 @@ struct TileMap {
   std::string text() const;  // shape, tiles, grid, entries of the fullest tile against the mean
 };
 
-/// Whether so many rows of a span are worth being named one by one, with kRowName bytes each.
-bool worth_naming(std::int64_t met, Span all);
-constexpr std::int64_t kRowName = 4;
+/// Whether so many rows of a span are worth being named one by one, with kRowName bytes each. Shorter rows than kLeastRow are
+/// not: at 7/8 of the rows of a span, the names would cost more than what is left out.
+bool worth_naming(std::int64_t met, Span all, std::int64_t row_bytes);
+constexpr std::int64_t kRowName = 4, kLeastRow = 32;
 
 /// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
 /// has the same number of them and any two matrices on one grid fit together. Columns of a dense matrix, which nothing has
@@ -149,7 +150,7 @@ class TileHere {
     std::shared_ptr<void> memory;
     std::shared_ptr<Pool> pool;  // takes the memory back; null: the memory is freed
     Transport::Ticket ticket = 0;
-    Span rows;       // the rows that are fetched; the memory has room for all rows
+    Span rows;       // the rows that are fetched; the memory on the host ends behind the last of them
     TileRows named;  // null: all of `rows`
     bool has(Span wanted, const TileRows& some) const;
     ~Landing();

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "penstock/core/error.hpp"
@@ -44,6 +45,9 @@ void RankRows::together(const std::function<void()>& f) const {
     f();
   } catch (const Error& e) {
     text = e.what(), code = e.code(), first[0] = comm->rank();
+  } catch (const std::bad_alloc&) {
+    text = "rank " + std::to_string(comm->rank()) + " has no memory for its part of a level";
+    code = Errc::out_of_memory, first[0] = comm->rank();
   }
   comm->all_reduce(std::span<std::int64_t>(first), Reduce::min);
   const auto from = static_cast<int>(first[0]);

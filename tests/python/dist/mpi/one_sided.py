@@ -17,6 +17,7 @@ def check_tiles(comm):
     t, y = ps.dist.tiled_array(a, comm, 40, 40), ps.dist.tiled_array(x, comm, 40)
     for how in (
         {"stationary": "a"},
+        {"stationary": "c"},
         {"stationary": "b", "steal": "random"},
         {"stationary": "c", "steal": True},
         {"algorithm": "summa"},
@@ -26,6 +27,15 @@ def check_tiles(comm):
         d = ps.dist.matmul(t, t, **how)
         assert d.transport == "mpi_rma"
         np.testing.assert_allclose(d.collect() @ x, a @ (a @ x))
+    rows = ps.dist.tiled_array(a, comm, grid=(comm.size, 1))
+    wide = np.arange(256 * 40.0).reshape(256, 40)
+    z = ps.dist.tiled_array(wide, like=rows)
+    for how in (
+        {"stationary": "c"},
+        {"stationary": "cover"},
+        {"stationary": "cover", "steal": True},
+    ):
+        np.testing.assert_allclose(ps.dist.matmul(rows, z, **how).collect(), a @ wide)
 
 
 def check(comm):
