@@ -87,7 +87,8 @@ class DynamicGraph(Changing):
 
         Raises ValueError where the graph is open for changes already, here or in another process, where the store or
         the log is damaged, and as the class does; FileNotFoundError for a store that is not there. Warns
-        (RuntimeWarning) where the log ends in a batch that was not written to its end, which is dropped.
+        (RuntimeWarning) where the log ends in a batch that was not written to its end: it does not count, and its bytes
+        are moved to a file beside the log.
 
         >>> import os, tempfile, penstock as ps
         >>> folder = tempfile.TemporaryDirectory()
@@ -171,8 +172,8 @@ class DynamicGraph(Changing):
     # Changes
 
     def add_edges(self, rows: Any, cols: Any, values: Any = None) -> None:
-        """Adds an edge from rows[i] to cols[i] for each i; one that is there gets the new value, as in NetworkX's
-        `add_edge` and GraphBLAS's setElement. Of an edge that a batch has twice the last one counts.
+        """Adds an edge from rows[i] to cols[i] for each i; one that is there gets the new value, as in GraphBLAS's
+        setElement, and without values 1 (NetworkX's `add_edge` without a weight keeps the old one). Of an edge that a batch has twice the last one counts.
 
         rows, cols : integers of shape (k,), vertices of the graph
         values : numbers of shape (k,), or one for all; 1 where it is None. They become the graph's type, as by astype.
@@ -190,7 +191,7 @@ class DynamicGraph(Changing):
         rows, cols : integers of shape (k,)
         missing : "raise" or "ignore"
             What becomes of edges that are not there: ValueError that names the first one, and nothing is removed; or
-            they are left out of the count.
+            they are left out of the count, as NetworkX's `remove_edges_from` does.
         """
         return self.update(remove=(rows, cols), missing=missing)
 
@@ -333,13 +334,15 @@ class DynamicGraph(Changing):
         """Makes a new base of the base and its changes, in the store where there is one.
 
         With `background` a thread does it, and the call returns a `concurrent.futures.Future` at once, that of the
-        thread at work where there is one. Meanwhile the graph is read and changed as ever: what is changed then becomes
+        compaction at work where there is one; it cannot be cancelled. Meanwhile the graph is read and changed as ever: what is changed then becomes
         a change of the new base. An error (a full disk: OSError) leaves the graph as it is, and is raised here or by
-        `future.result()`.
+        `future.result()`. Where it came when the store was being replaced, and the disk does not say which one is
+        there, the graph is read on, but every change raises RuntimeError until it is closed and opened again.
 
         The store is written beside the old one, then a log of what was changed meanwhile, and then it takes the old
-        one's place in one step; each is on the disk before the next. Arrays that others have mapped live on. The new
-        matrix is in memory as a whole while it is written.
+        one's place in one step; each is on the disk before the next. Changes wait from the writing of that log until the
+        old store's files are removed. Arrays that others have mapped live on. The new matrix is in memory as a whole
+        while it is written.
         """
         work, started = Compaction(), False
         try:
@@ -353,11 +356,11 @@ class DynamicGraph(Changing):
                 thread.start()
                 return work.future
             self._compact()
+            self._end(work)
         except BaseException as error:
             if not started or work.begin():  # else the thread is at work, and ends it
                 self._end(work, error)
             raise
-        self._end(work)
         return None
 
     def _claim(self, work: Compaction) -> Compaction:
