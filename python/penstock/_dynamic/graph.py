@@ -173,7 +173,8 @@ class DynamicGraph(Changing):
 
     def add_edges(self, rows: Any, cols: Any, values: Any = None) -> None:
         """Adds an edge from rows[i] to cols[i] for each i; one that is there gets the new value, as in GraphBLAS's
-        setElement, and without values 1 (NetworkX's `add_edge` without a weight keeps the old one). Of an edge that a batch has twice the last one counts.
+        setElement, and without values 1 (NetworkX's `add_edge` without a weight keeps the old one). Of an edge that a
+        batch has twice the last one counts.
 
         rows, cols : integers of shape (k,), vertices of the graph
         values : numbers of shape (k,), or one for all; 1 where it is None. They become the graph's type, as by astype.
@@ -334,13 +335,15 @@ class DynamicGraph(Changing):
         """Makes a new base of the base and its changes, in the store where there is one.
 
         With `background` a thread does it, and the call returns a `concurrent.futures.Future` at once, that of the
-        compaction at work where there is one; it cannot be cancelled. Meanwhile the graph is read and changed as ever: what is changed then becomes
+        compaction at work where there is one; it cannot be cancelled. Meanwhile the graph is read and changed as
+        ever: what is changed then becomes
         a change of the new base. An error (a full disk: OSError) leaves the graph as it is, and is raised here or by
         `future.result()`. Where it came when the store was being replaced, and the disk does not say which one is
         there, the graph is read on, but every change raises RuntimeError until it is closed and opened again.
 
         The store is written beside the old one, then a log of what was changed meanwhile, and then it takes the old
-        one's place in one step; each is on the disk before the next. Changes wait from the writing of that log until the
+        one's place in one step; each is on the disk before the next. Changes wait from the writing of that log until
+        the
         old store's files are removed. Arrays that others have mapped live on. The new matrix is in memory as a whole
         while it is written.
         """
