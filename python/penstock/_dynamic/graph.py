@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._dynamic import edges
+from penstock._dynamic.compaction import Compaction
 from penstock._dynamic.files import Stored
 from penstock._dynamic.state import State
 from penstock._dynamic.transposed import TransposedGraph
@@ -68,7 +69,7 @@ class DynamicGraph(Changing):
         self._state, self._store = state, store
         self._lock = threading.RLock()  # of changes; reading takes none
         self._grown: Any = None  # the core's components, where they are up to date
-        self._compacting: Future[None] | None = None
+        self._compacting: Compaction | None = None
         self._closed = False
 
     @classmethod
@@ -86,7 +87,8 @@ class DynamicGraph(Changing):
 
         Raises ValueError where the graph is open for changes already, here or in another process, where the store or
         the log is damaged, and as the class does; FileNotFoundError for a store that is not there. Warns
-        (RuntimeWarning) where the log ends in a batch that was not written to its end, which is dropped.
+        (RuntimeWarning) where the log ends in a batch that was not written to its end: it does not count, and its bytes
+        are moved to a file beside the log.
 
         >>> import os, tempfile, penstock as ps
         >>> folder = tempfile.TemporaryDirectory()
@@ -102,7 +104,7 @@ class DynamicGraph(Changing):
         """
         store = Stored(path, directed)
         try:
-            base = _as_base(store.base, directed)
+            base = _as_base(store.take_base(), directed)
             self = cls.__new__(cls)
             self._hold(store.replayed(base), store)
         except BaseException:
@@ -170,8 +172,9 @@ class DynamicGraph(Changing):
     # Changes
 
     def add_edges(self, rows: Any, cols: Any, values: Any = None) -> None:
-        """Adds an edge from rows[i] to cols[i] for each i; one that is there gets the new value, as in NetworkX's
-        `add_edge` and GraphBLAS's setElement. Of an edge that a batch has twice the last one counts.
+        """Adds an edge from rows[i] to cols[i] for each i; one that is there gets the new value, as in GraphBLAS's
+        setElement, and without values 1 (NetworkX's `add_edge` without a weight keeps the old one). Of an edge that a
+        batch has twice the last one counts.
 
         rows, cols : integers of shape (k,), vertices of the graph
         values : numbers of shape (k,), or one for all; 1 where it is None. They become the graph's type, as by astype.
@@ -189,7 +192,7 @@ class DynamicGraph(Changing):
         rows, cols : integers of shape (k,)
         missing : "raise" or "ignore"
             What becomes of edges that are not there: ValueError that names the first one, and nothing is removed; or
-            they are left out of the count.
+            they are left out of the count, as NetworkX's `remove_edges_from` does.
         """
         return self.update(remove=(rows, cols), missing=missing)
 
@@ -212,8 +215,7 @@ class DynamicGraph(Changing):
             raise ValueError(f"missing={missing!r}: give 'raise' or 'ignore'")
         added = None if add is None else _added(add, self.dtype)
         gone = None if remove is None else edges.pair(*_parts(remove, "remove", (2,)))
-        with self._lock:
-            self._require_open()
+        with self._changing():
             state, removed = self._state, 0
             delta = no_changes(state.base, state.vertices)
             how = (state.vertices, state.directed)
@@ -222,16 +224,17 @@ class DynamicGraph(Changing):
             if added is not None:
                 delta = delta.merged(edges.changes(state.base, *added, *how, remove=False))
             if len(delta):
+                grown, self._grown = self._grown, None  # found anew, unless all goes well
                 self._apply(delta, state.vertices)
-                if removed:
-                    self._grown = None
-                elif self._grown is not None and added is not None:
-                    self._grown.unite(*added[:2])
+                if grown is not None and not removed:
+                    if added is not None:
+                        grown.unite(*added[:2])
+                    self._grown = grown
         return removed
 
     def add_vertices(self, count: int) -> int:
         """Adds vertices without edges, and returns the number of the first one."""
-        with self._lock:
+        with self._changing():
             first = self._state.vertices
             self.resize(first + edges.number_of_vertices(count, "count", 0))
         return first
@@ -239,8 +242,7 @@ class DynamicGraph(Changing):
     def resize(self, vertices: int) -> None:
         """Makes the graph as many vertices large, by new ones without edges. ValueError where it has more: a part of it
         is `G.to_csr()[:n, :n]`."""
-        with self._lock:
-            self._require_open()
+        with self._changing():
             state = self._state
             n = edges.number_of_vertices(vertices, "vertices", 0)
             if n < state.vertices:
@@ -249,15 +251,32 @@ class DynamicGraph(Changing):
                     f"ps.DynamicGraph(G.to_csr()[:{n}, :{n}])"
                 )
             if n > state.vertices:
+                grown, self._grown = self._grown, None
                 self._apply(no_changes(state.base, n), n)
-                if self._grown is not None:
-                    self._grown.grow(n)
+                if grown is not None:
+                    grown.grow(n)
+                    self._grown = grown
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self._require_open()  # in a forked process a thread that is not there may have the lock
+        with self._lock:
+            self._require_open()
+            yield
 
     def _apply(self, delta: Any, vertices: int) -> None:
-        """In the log first: what cannot be written does not count."""
-        if self._store is not None:
-            self._store.log.append(delta, vertices)
-        self._state = self._state.after(delta, vertices)
+        """In memory and in the log, or in neither: what can fail in memory is done before the log is written."""
+        made = self._state.after(delta, vertices)
+        if self._store is None:
+            self._state = made
+            return
+        log = self._store.log
+        begin = log.end
+        try:
+            log.append(delta, vertices)
+        finally:  # also where an interrupt came when all was written
+            if log.end != begin:
+                self._state = made
 
     # Products and components
 
@@ -316,45 +335,61 @@ class DynamicGraph(Changing):
         """Makes a new base of the base and its changes, in the store where there is one.
 
         With `background` a thread does it, and the call returns a `concurrent.futures.Future` at once, that of the
-        thread at work where there is one. Meanwhile the graph is read and changed as ever: what is changed then becomes
+        compaction at work where there is one; it cannot be cancelled. Meanwhile the graph is read and changed as
+        ever: what is changed then becomes
         a change of the new base. An error (a full disk: OSError) leaves the graph as it is, and is raised here or by
-        `future.result()`.
+        `future.result()`. Where it came when the store was being replaced, and the disk does not say which one is
+        there, the graph is read on, but every change raises RuntimeError until it is closed and opened again.
 
         The store is written beside the old one, then a log of what was changed meanwhile, and then it takes the old
-        one's place in one step; each is on the disk before the next. Arrays that others have mapped live on. The new
-        matrix is in memory as a whole while it is written.
+        one's place in one step; each is on the disk before the next. Changes wait from the writing of that log until
+        the
+        old store's files are removed. Arrays that others have mapped live on. The new matrix is in memory as a whole
+        while it is written.
         """
+        work, started = Compaction(), False
+        try:
+            while (running := self._claim(work)) is not work:
+                if background:
+                    return running.future
+                running.wait()
+            if background:
+                thread = threading.Thread(target=self._run, args=(work,), daemon=True)
+                started = True
+                thread.start()
+                return work.future
+            self._compact()
+            self._end(work)
+        except BaseException as error:
+            if not started or work.begin():  # else the thread is at work, and ends it
+                self._end(work, error)
+            raise
+        return None
+
+    def _claim(self, work: Compaction) -> Compaction:
+        """The compaction that goes on: `work`, unless there is one."""
+        self._require_open()
         with self._lock:
             self._require_open()
             running = self._compacting
-            if running is None or running.done():
-                running = self._compacting = Future()
-                if background:
-                    threading.Thread(target=self._finish, args=(running,), daemon=True).start()
-                    return running
-            elif background:
-                return running
-            else:
-                running = None
-        if running is None:
-            self._wait()
-            return self.compact()
-        self._finish(running)
-        return running.result()
+            if running is None or not running.goes_on:
+                running = self._compacting = work
+            return running
 
-    def _wait(self) -> None:
-        """For a compaction at work, whatever becomes of it."""
-        running = self._compacting
-        if running is not None:
-            running.exception()
-
-    def _finish(self, future: Future[None]) -> None:
+    def _run(self, work: Compaction) -> None:
+        if not work.begin():
+            return
         try:
             self._compact()
         except BaseException as error:
-            future.set_exception(error)
+            self._end(work, error)
         else:
-            future.set_result(None)
+            self._end(work)
+
+    def _end(self, work: Compaction, error: BaseException | None = None) -> None:
+        if self._compacting is work:
+            self._compacting = None
+        work.end(error)
 
     def _compact(self) -> None:
         with self._lock:
@@ -363,30 +398,35 @@ class DynamicGraph(Changing):
         base = state.rows().to_csr()
         if base is state.base:
             return
-        with ExitStack() as held:  # from the new log to the new base nothing changes
-            if self._store is not None:
-                base = self._store.replace(
-                    base, mark, lambda: held.enter_context(self._lock), state.base
-                )
-                base = _as_base(base, True)
-            else:
-                held.enter_context(self._lock)
+        if self._store is not None:
+            with ExitStack() as held:  # from the new log to the new store nothing changes
+                self._store.replace(base, mark, lambda: held.enter_context(self._lock))
+            # What is changed from here on is in the new log, and a change of the old base until there is the new one.
+            base = _as_base(self._store.mapped(), True)
+        with self._lock:
             self._state = self._state.on(base)
 
     def _require_open(self) -> None:
         if self._closed:
             raise ValueError("the graph is closed: open it again with ps.DynamicGraph.open")
         if self._store is not None:
-            self._store.require_owner()
+            self._store.require_usable()
 
     def close(self) -> None:
-        """Waits for a compaction, and lets go of the store; it is read on, but not changed. Of a graph without a store
-        nothing else happens."""
-        self._wait()
-        with self._lock:
-            if self._store is not None and not self._closed:
-                self._store.close()
+        """Waits for a compaction, and lets go of the store; it is read on, but not changed, from the beginning of the
+        call. Of a graph without a store nothing else happens."""
+        if self._store is not None and self._store.is_forked:
             self._closed = True
+            self._store.close()
+            return
+        with self._lock:
+            self._closed = True  # no other compaction begins
+            running = self._compacting
+        if running is not None:
+            running.wait()
+        if self._store is not None:
+            with self._lock:
+                self._store.close()
 
     def __enter__(self) -> DynamicGraph:
         return self
@@ -430,11 +470,11 @@ def _removed(state: State, u: np.ndarray, v: np.ndarray, missing: str) -> tuple[
     there = state.has(keys)
     if not there.all():
         if missing == "raise":
-            absent = np.flatnonzero(there == 0)
-            row, col = (end[0] for end in edges.ends_of(keys[absent[:1]]))
-            more = f", nor {absent.size - 1} others" if absent.size > 1 else ""
+            row, col = edges.ends_of(keys[there == 0])
+            more = (row.size if state.directed else int((row <= col).sum())) - 1
+            others = f", nor {more} other{'s' if more > 1 else ''}" if more else ""
             raise ValueError(
-                f"there is no edge from {row} to {col}{more}: missing='ignore' leaves such edges out"
+                f"there is no edge from {row[0]} to {col[0]}{others}: missing='ignore' leaves such edges out"
             )
         delta = delta.filtered(there)
         keys = keys[there != 0]

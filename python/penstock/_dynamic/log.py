@@ -1,11 +1,12 @@
 """The changes of a store since it was written: a file of batches, each of which is on the disk before it counts.
 
     name.penstock.changes/
-      <generation>.log    the changes of the store of that generation (`_io/store.py` names it by what is in it)
+      <generation>.log        the changes of the store of that generation (`_io/store.py` names it by what is in it)
+      <generation>.log.cut    what was cut off its end; nothing reads it
 
 A log is a head and records. A record is a batch: how many vertices the graph has, and the core's sorted changes. Its
-checksum tells whether it is whole; what a process that died was writing is cut off at the next opening. The folder is
-locked by the process that has the graph open.
+head and its changes have a checksum each. What a process that died was writing is cut off at the next opening: a record
+that is not whole, and behind which no other one begins. The folder is locked by the process that has the graph open.
 
 A store and its log are replaced in this order, each step on the disk before the next: the new store as a draft, the new
 log beside the old one, the new store in the place of the old one, the old log is removed. Whenever the process ends,
@@ -34,9 +35,12 @@ from penstock._io._errors import broken
 from penstock._matrix.csr import csr_array
 
 _HEAD = struct.Struct("<8s32s10s?xI")  # magic, generation, dtype, directed, checksum of these
-_MAGIC = b"PSTKLOG1"
-_RECORD = struct.Struct("<IIQQ")  # checksum of the rest, 0, vertices, changes
-_ENDING = ".log"
+_MAGIC = b"PSTKLOG2"
+_RECORD = struct.Struct(
+    "<IIQQ"
+)  # checksum of the next three; of the changes; vertices, number of changes
+_WORD = 4  # bytes: heads and records are multiples of it
+_ENDING, _CUT = ".log", ".cut"
 
 
 class ChangesFolder:
@@ -46,7 +50,6 @@ class ChangesFolder:
         self.path = f"{os.path.realpath(store)}.changes"
         with contextlib.suppress(FileExistsError):
             os.mkdir(self.path)
-            sync(os.path.dirname(self.path))
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -55,8 +58,20 @@ class ChangesFolder:
             raise broken(
                 store, "is open for changes already: close the other DynamicGraph first"
             ) from None
-        # Also where nobody closes the graph; a child process does not end the lock of its parent.
+        # Also where nobody closes the graph; a child process does not end the lock of its parent. At the process's end
+        # the system ends the lock, when no thread compacts any more.
         self.close = weakref.finalize(self, _unlock, descriptor, os.getpid())
+        self.close.atexit = False
+        try:  # also what another process has made, and was killed
+            sync(os.path.dirname(self.path))
+            self.sync()
+        except BaseException:
+            self.close()
+            raise
+
+    def sync(self) -> None:
+        """Makes the names of the logs survive a power cut."""
+        sync(self.path)
 
     def log_of(self, generation: str) -> str:
         """The path of a generation's log."""
@@ -99,14 +114,16 @@ def _head(generation: str, dtype: np.dtype, directed: bool) -> bytes:
 
 def _record(delta: Any, vertices: int) -> list[Any]:
     keys, values = delta.to_arrays()
-    head = struct.pack("<IQQ", 0, vertices, keys.size)
-    parts: list[Any] = [head, memoryview(keys.view(np.uint8))]
-    if values is not None:
-        parts.append(memoryview(values.view(np.uint8)))
+    parts = [memoryview(a.view(np.uint8)) for a in (keys, values) if a is not None]
     crc = 0
     for part in parts:
         crc = zlib.crc32(part, crc)
-    return [struct.pack("<I", crc), *parts]
+    rest = _RECORD.pack(0, crc, vertices, keys.size)[_WORD:]
+    return [struct.pack("<I", zlib.crc32(rest)) + rest, *parts]
+
+
+def _bytes_of_change(base: csr_array) -> int:
+    return 8 + (0 if base.dtype == np.bool_ else base.dtype.itemsize)
 
 
 class Log:
@@ -130,7 +147,11 @@ class Log:
     def append(self, delta: Any, vertices: int) -> None:
         """Writes a batch, and returns when it is on the disk; after an error it is not in the log."""
         try:
-            self._file.seek(self.end)
+            if (
+                self._file.seek(0, os.SEEK_END) != self.end
+            ):  # after an error, what could not be cut off
+                self._file.truncate(self.end)
+                self._file.seek(self.end)
             written = sum(_write(self._file, part) for part in _record(delta, vertices))
             os.fdatasync(self._file.fileno())
         except BaseException:
@@ -139,6 +160,10 @@ class Log:
                 os.fsync(self._file.fileno())
             raise
         self.end += written
+
+    def is_at(self, path: str) -> bool:
+        """Whether it is the file that is at a path."""
+        return os.path.samestat(os.fstat(self._file.fileno()), os.stat(path))
 
     def tail(self, begin: int) -> bytes:
         """The records from `begin` on."""
@@ -157,47 +182,70 @@ class Log:
         size, at = self.end, _HEAD.size
         if os.pread(self._file.fileno(), _HEAD.size, 0) != _head(generation, base.dtype, directed):
             raise self._of_another(base, directed)
-        vertices = base.shape[0]
+        vertices, each = base.shape[0], _bytes_of_change(base)
         while (record := self._read(at, size, base, vertices)) is not None:
-            delta, vertices, at = record
-            yield delta, vertices
+            yield record
+            delta, vertices = record
+            at += _RECORD.size + each * len(delta)
         if at < size:
-            self._require_last(at, size, base, vertices)
-            warnings.warn(
-                f"{self.path}: the last {size - at} bytes are no whole batch and are dropped: a process ended while it "
-                "wrote them",
-                RuntimeWarning,
-                stacklevel=4,
-            )
-            self._file.truncate(at)
-            os.fsync(self._file.fileno())
+            self._cut(at, size, each)
         self.end = at
 
-    def _require_last(self, at: int, size: int, base: csr_array, known: int) -> None:
-        """ValueError where a whole batch follows the broken one at `at`: then no process was writing it."""
-        head = os.pread(self._file.fileno(), _RECORD.size, at)
-        if len(head) < _RECORD.size:
-            return
-        count = _RECORD.unpack(head)[3]
-        each = 8 + (0 if base.dtype == np.bool_ else base.dtype.itemsize)
-        behind = at + _RECORD.size + count * each
-        if behind < size and self._read(behind, size, base, known) is not None:
+    def _cut(self, at: int, size: int, each: int) -> None:
+        """Moves what is no whole record to another file; ValueError where no process can have left it unfinished."""
+        if self._begins_behind(at, size, each):
             raise broken(
                 self.path,
-                f"has a damaged batch at byte {at}, with whole ones behind it: put back a copy of the log, or cut it "
-                "there to lose these",
+                f"has a damaged batch at byte {at}, with others behind it: put back a copy of the log, or cut it there "
+                "to lose these",
             )
+        kept = f"{self.path}{_CUT}"
+        with open(kept, "ab") as file:
+            file.write(self._bytes(at, size - at))
+            file.flush()
+            os.fsync(file.fileno())
+        sync(os.path.dirname(kept))
+        warnings.warn(
+            f"{self.path}: the last {size - at} bytes are no whole batch and are moved to {kept}: a process ended "
+            "while it wrote them",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+        self._file.truncate(at)
+        os.fsync(self._file.fileno())
 
-    def _read(self, at: int, size: int, base: csr_array, known: int) -> tuple[Any, int, int] | None:
+    def _begins_behind(self, at: int, size: int, each: int) -> bool:
+        """Whether a record begins behind the one at `at`: then that one had been written to its end."""
+        head = self._head_of(at)
+        if head is not None:
+            return at + _RECORD.size + head[2] * each < size
+        if size - at < _RECORD.size:
+            return False
+        words = np.frombuffer(self._bytes(at, (size - at) // _WORD * _WORD), "<u4")
+        # The upper halves of both counts are small, and there are vertices.
+        starts = np.flatnonzero((words[2:-3] > 0) & (words[3:-2] == 0) & (words[5:] <= size >> 32))
+        return any(self._head_of(at + _WORD * int(k)) is not None for k in starts)
+
+    def _head_of(self, at: int) -> tuple[int, int, int] | None:
+        """(checksum of the changes, vertices, number of changes) of the record at a place; None where none begins."""
         head = os.pread(self._file.fileno(), _RECORD.size, at)
-        if len(head) < _RECORD.size:
+        if len(head) < _RECORD.size or zlib.crc32(head[_WORD:]) != int.from_bytes(
+            head[:_WORD], "little"
+        ):
             return None
-        crc, _, vertices, count = _RECORD.unpack(head)
-        each = 8 + (0 if base.dtype == np.bool_ else base.dtype.itemsize)
+        crc, vertices, count = _RECORD.unpack(head)[1:]
+        return crc, vertices, count
+
+    def _read(self, at: int, size: int, base: csr_array, known: int) -> tuple[Any, int] | None:
+        """(changes, vertices) of the record at a place; None where there is no whole one."""
+        head, each = self._head_of(at), _bytes_of_change(base)
+        if head is None:
+            return None
+        crc, vertices, count = head
         if count > (size - at) // each:
             return None
         body = self._bytes(at + _RECORD.size, count * each)
-        if len(body) < count * each or zlib.crc32(body, zlib.crc32(head[4:])) != crc:
+        if len(body) < count * each or zlib.crc32(body) != crc:
             return None
         if not known <= vertices <= MAX_COLS:
             raise broken(
@@ -209,7 +257,7 @@ class Log:
             delta = _core.EdgeDelta.from_arrays(base._core, keys, values, vertices)
         except ValueError as error:
             raise broken(self.path, f"{error}: it is damaged") from error
-        return delta, vertices, at + _RECORD.size + len(body)
+        return delta, vertices
 
     def _of_another(self, base: csr_array, directed: bool) -> ValueError:
         found = os.pread(self._file.fileno(), _HEAD.size, 0)

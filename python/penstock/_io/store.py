@@ -64,6 +64,17 @@ def has_arrays(folder: Any) -> bool:
     return _look(os.fspath(folder), lambda at: _Description(at).arrays)
 
 
+def forms_of(folder: Any) -> tuple[Any, dict[str, Any]]:
+    """A store's generation, and what `write_store` takes to write one in the same forms. Reads the header alone."""
+    said = _look(os.fspath(folder), _Description)
+    forms = {
+        "packed": (True if said.arrays else "only") if said.packed else False,
+        "sample": False if said.sample is None else said.sample[0],
+        "lists": said.lists is not None,
+    }
+    return said.generation, forms
+
+
 def _look(folder: str, look: Callable[[Folder], Found]) -> Found:
     return snapshot(folder, look, lambda: recover(folder, FILES))
 

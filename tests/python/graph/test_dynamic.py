@@ -251,7 +251,7 @@ def test_what_is_refused():
         (lambda: G.add_edges([0], [1], [1j]), TypeError, "imaginary"),
         (lambda: G.add_edges([0], [1], ["a"]), TypeError, "give numbers"),
         (lambda: P.add_edges([0], [1], [1.0]), ValueError, "pattern"),
-        (lambda: G.remove_edges([0, 1, 2], [1, 2, 2]), ValueError, "from 1 to 2, nor 1 others"),
+        (lambda: G.remove_edges([0, 1, 2], [1, 2, 2]), ValueError, "from 1 to 2, nor 1 other:"),
         (lambda: G.remove_edges([0], [1], missing="skip"), ValueError, "missing='skip'"),
         (lambda: G.update(add=[0]), TypeError, "give .rows, cols. or"),
         (lambda: G.update(remove=([0], [1], [2])), TypeError, "give .rows, cols."),

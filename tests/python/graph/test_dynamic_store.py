@@ -60,7 +60,7 @@ def path(tmp_path):
 
 
 def logs(path):
-    return os.listdir(f"{path}.changes")
+    return [name for name in os.listdir(f"{path}.changes") if not name.endswith(".cut")]
 
 
 def test_changes_are_there_after_opening_again(path):
@@ -144,7 +144,8 @@ def test_a_forked_process_does_not_change_the_store(path):
                 change(G, 1)
             except RuntimeError:
                 os._exit(7)
-            os._exit(1)
+            finally:
+                os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         change(G, 1)
     with ps.DynamicGraph.open(path) as G:
@@ -286,7 +287,7 @@ def run_until_killed(path, step, seconds):
     time.sleep(seconds)
     child.send_signal(signal.SIGKILL)
     text = child.stdout.read().decode()
-    child.wait()
+    assert child.wait() == -signal.SIGKILL, "the process ended by itself"
     whole = text[: text.rfind("\n") + 1].split()
     return int(whole[-1]) if whole else step
 
