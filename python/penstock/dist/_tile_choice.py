@@ -80,7 +80,7 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
         found = np.array(a.spans).reshape(*a_nnz.shape, 6)
-        if word * int(wide[0]) < _core.LEAST_ROW_BYTES:  # all rows between the first and the last
+        if word * int(wide[0]) < _core.least_row_bytes():  # all rows between the first and the last
             found[..., 4:] = found[..., 1:4:2] - found[..., 0:3:2]
         spans = shares(found, high, deep)
         part, compression = parts(c_bytes, spans, high), 1.0

@@ -200,7 +200,7 @@ def count_spmm(
     high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
     spans = np.zeros((*nnz.shape, 6))
     if A.nnz:
-        gathers = gathers and word * int(wide[0]) >= _core.LEAST_ROW_BYTES
+        gathers = gathers and word * int(wide[0]) >= _core.least_row_bytes()
         found = _core.tile_spans(A._core, int(rows[1]), int(inner[1]), gathers)
         spans = shares(found.reshape(spans.shape), high, deep)
     a = csr_bytes(nnz, high, 0 if A.dtype == np.bool_ else word)

@@ -406,7 +406,7 @@ void add_map(nb::module_& m) {
       .def("owner", &TileMap::owner, arg("i"), arg("j"))
       .def("bytes", bytes_of_tile, arg("i"), arg("j"))
       .def("__repr__", &TileMap::text);
-  m.attr("LEAST_ROW_BYTES") = kLeastRow;
+  m.def("least_row_bytes", [] { return kLeastRow; });
   m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("gathers") = true);
   m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
         arg("dtype"), arg("nnz").none());
