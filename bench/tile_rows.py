@@ -1,7 +1,7 @@
 """What travels in a product of tiles with a dense factor: bytes against the least that can, and seconds.
 
 python bench/tile_rows.py                              # bench/results/tile_rows.json
-python bench/tile_rows.py --matrices bcsstk32,cnr-2000 --ranks 4,16 --copies 3
+python bench/tile_rows.py --matrices bcsstk32,cnr-2000 --ranks 4,16 --copies 5
 python bench/tile_rows.py --quick                      # toy matrices
 
 Ranks are threads, each with a share of the rows; A's values are float32, B has --columns columns. Graphs are lifted
@@ -108,7 +108,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--matrices", help=f"square ones ({','.join((*GRAPHS, *OTHERS))})")
-    parser.add_argument("--ranks", default="4,16", help="numbers of ranks (4,16)")
+    parser.add_argument("--ranks", default="4", help="numbers of ranks (4)")
     parser.add_argument("--columns", type=int, default=64, help="of B (64)")
     parser.add_argument("--copies", type=int, default=3, help="of each graph (3); 1: as it is")
     add_options(parser, turn_seconds=0.0)
