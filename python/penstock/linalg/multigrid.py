@@ -9,13 +9,13 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.linalg._amg.arguments import options_of, vectors_of
-from penstock.linalg._amg.report import AMGExplanation, AMGLevel
+from penstock.linalg._amg.report import AMGExplanation, AMGLevel, ToldByLevels
 from penstock.linalg._amg.stationary import cycles
 from penstock.linalg._info import SolveInfo
 from penstock.linalg.preconditioners import Preconditioner, _entries, _for, _type
 
 
-class AMG(Preconditioner):
+class AMG(ToldByLevels, Preconditioner):
     """One cycle of smoothed aggregation (Vanek, Mandel and Brezina 1996), for a symmetric positive definite A, or
     of its form for matrices that are not symmetric (Sala and Tuminaro 2008).
 
@@ -134,15 +134,7 @@ class AMG(Preconditioner):
 
     def explain(self) -> AMGExplanation:
         """Levels, complexities, the bytes that are kept, and those that a cycle reads."""
-        return AMGExplanation(
-            tuple(self.levels),
-            self.operator_complexity,
-            self.grid_complexity,
-            self._hierarchy.bytes,
-            self.nbytes,
-            *self._words,
-            self._hierarchy.factored,
-        )
+        return self._explanation()
 
     def _matrix(self, level: int) -> csr_array:
         return csr_array._wrap(self._hierarchy.matrix(level))
@@ -155,18 +147,6 @@ class AMG(Preconditioner):
         """The rows and entries of each level."""
         matrices = [self._matrix(level) for level in range(self._hierarchy.levels)]
         return [AMGLevel(a.shape[0], a.nnz) for a in matrices]
-
-    @property
-    def operator_complexity(self) -> float:
-        """Entries of all levels / entries of A."""
-        levels = self.levels
-        return sum(level.nnz for level in levels) / max(levels[0].nnz, 1)
-
-    @property
-    def grid_complexity(self) -> float:
-        """Rows of all levels / rows of A."""
-        levels = self.levels
-        return sum(level.rows for level in levels) / max(levels[0].rows, 1)
 
     def __repr__(self) -> str:
         rows = " > ".join(str(level.rows) for level in self.levels)

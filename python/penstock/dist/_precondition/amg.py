@@ -12,10 +12,10 @@ from penstock import _core
 from penstock.dist._agree import about, agreed
 from penstock.dist._preconditioners import DistPreconditioner, _type
 from penstock.linalg._amg.arguments import options_of, vectors_of
-from penstock.linalg._amg.report import AMGExplanation, SharedLevel
+from penstock.linalg._amg.report import AMGExplanation, SharedLevel, ToldByLevels
 
 
-class AMG(DistPreconditioner):
+class AMG(ToldByLevels, DistPreconditioner):
     """One cycle of smoothed aggregation over ranks (Vanek, Mandel and Brezina 1996), for a symmetric positive definite
     A.
 
@@ -134,27 +134,7 @@ class AMG(DistPreconditioner):
         """The rows and entries of each level, on all ranks, and how many ranks share it."""
         return [SharedLevel(*level) for level in self._hierarchy.levels]
 
-    @property
-    def operator_complexity(self) -> float:
-        """Entries of all levels / entries of A."""
-        levels = self.levels
-        return sum(level.nnz for level in levels) / max(levels[0].nnz, 1)
-
-    @property
-    def grid_complexity(self) -> float:
-        """Rows of all levels / rows of A."""
-        levels = self.levels
-        return sum(level.rows for level in levels) / max(levels[0].rows, 1)
-
     def explain(self) -> AMGExplanation:
         """Levels and complexities, of all ranks; the bytes that this rank keeps, and those that a cycle reads here.
         Local."""
-        return AMGExplanation(
-            tuple(self.levels),
-            self.operator_complexity,
-            self.grid_complexity,
-            self._hierarchy.bytes,
-            self.nbytes,
-            *self._words,
-            self._hierarchy.factored,
-        )
+        return self._explanation()

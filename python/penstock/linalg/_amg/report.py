@@ -1,9 +1,9 @@
-"""What `AMG.explain()` returns."""
+"""What an AMG says of its levels, and what `AMG.explain()` returns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from penstock._plan.report import human_bytes
 
@@ -60,3 +60,35 @@ class AMGExplanation:
         )
 
     __repr__ = __str__
+
+
+class ToldByLevels:
+    """What an AMG knows from its levels, in one process and over ranks."""
+
+    levels: Any
+    nbytes: Any
+    _hierarchy: Any
+    _words: tuple[str, str, str]  # cycle, smoother, precision
+
+    @property
+    def operator_complexity(self) -> float:
+        """Entries of all levels / entries of A."""
+        levels = self.levels
+        return sum(level.nnz for level in levels) / max(levels[0].nnz, 1)  # type: ignore[no-any-return]
+
+    @property
+    def grid_complexity(self) -> float:
+        """Rows of all levels / rows of A."""
+        levels = self.levels
+        return sum(level.rows for level in levels) / max(levels[0].rows, 1)  # type: ignore[no-any-return]
+
+    def _explanation(self) -> AMGExplanation:
+        return AMGExplanation(
+            tuple(self.levels),
+            self.operator_complexity,
+            self.grid_complexity,
+            self._hierarchy.bytes,
+            self.nbytes,
+            *self._words,
+            self._hierarchy.factored,
+        )
