@@ -45,13 +45,17 @@ def job_environment(libmpi: str, **more: str) -> dict[str, str]:
     return kept | {"PENSTOCK_MPI": libmpi} | more
 
 
+def command(ranks: int, script: Path, *words: str) -> list[str]:
+    """The line that starts a script on so many ranks."""
+    return [sys.executable, "-m", "penstock", "run", "-n", str(ranks), str(script), *words]
+
+
 def play(
     libmpi: str, ranks: int, script: str, *words: str, timeout: float = 100, **more: str
 ) -> Ended:
     """`penstock run` of a script of `tests/python/dist/mpi`."""
-    line = [sys.executable, "-m", "penstock", "run", "-n", str(ranks), str(SCRIPTS / script)]
     done = subprocess.run(
-        [*line, *words], env=job_environment(libmpi, **more), capture_output=True, text=True,
+        command(ranks, SCRIPTS / script, *words), env=job_environment(libmpi, **more), capture_output=True, text=True,
         timeout=timeout, check=False,
     )  # fmt: skip
     return Ended(done.returncode, done.stdout, done.stderr, time.time())

@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import mpi_jobs
 import node
 import numpy as np
 import pytest
@@ -38,16 +39,7 @@ def cluster():
 
 def play(cluster: Cluster, script: str, *words: str, ranks: int = RANKS) -> Done:
     """`penstock run` on the first node; ranks give way to one another, for they share the cores of one machine."""
-    line = [
-        sys.executable,
-        "-m",
-        "penstock",
-        "run",
-        "-n",
-        str(ranks),
-        str(SCRIPTS / script),
-        *words,
-    ]
+    line = mpi_jobs.command(ranks, SCRIPTS / script, *words)
     return cluster.run(
         0, line, timeout=200,
         PRTE_MCA_plm_ssh_agent=f"{sys.executable} {node.__file__}",

@@ -12,6 +12,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 
+import mpi_jobs
 import pytest
 from child_environment import python_path
 from penstock.cli.app import app
@@ -36,16 +37,7 @@ def environment(cache, mpi, **more):
 
 def run(cache, mpi, ranks, script, *words, timeout=60, **more):
     """`penstock run`; the finished process and the seconds it took."""
-    line = [
-        sys.executable,
-        "-m",
-        "penstock",
-        "run",
-        "-n",
-        str(ranks),
-        str(SCRIPTS / script),
-        *words,
-    ]
+    line = mpi_jobs.command(ranks, SCRIPTS / script, *words)
     begin = time.monotonic()
     done = subprocess.run(
         line,
