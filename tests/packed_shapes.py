@@ -21,7 +21,27 @@ def lists_of(sizes, n, seed, repeats=False):
     return pattern(n, np.repeat(at, sizes), np.concatenate(cols))
 
 
-LENGTHS = [0, 1, 2, 31, 32, 33, 63, 64, 65, 500, 1021, 1022, 1023, 1024, 1025, 2047, 2048, 2049, 9000]
+LENGTHS = [
+    0,
+    1,
+    2,
+    31,
+    32,
+    33,
+    63,
+    64,
+    65,
+    500,
+    1021,
+    1022,
+    1023,
+    1024,
+    1025,
+    2047,
+    2048,
+    2049,
+    9000,
+]
 GRAPHS = {
     "no vertices": lambda: pattern(0, np.zeros(0, int), np.zeros(0, int)),
     "one": lambda: pattern(1, np.zeros(0, int), np.zeros(0, int)),

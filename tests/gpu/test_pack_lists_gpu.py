@@ -1,4 +1,4 @@
-"""Lists that the GPU packs while the matrix comes over the link: the words of the CPU, and what searches find in them."""
+"""Lists that the GPU packs while the matrix comes over the link: the words of the CPU, and what searches find."""
 
 import numpy as np
 import pytest

@@ -27,15 +27,17 @@ _TABLES = 8
 
 
 def packed_lists(graph: csr_array) -> Any:
-    """The graph's neighbour lists in a packed form: those of its store, a copy of those that a GPU has packed, or made once by
-    the CPU. They are kept with the graph.
+    """The graph's neighbour lists in a packed form: those of its store, a copy of those that a GPU has packed, or made
+    once by the CPU. They are kept with the graph.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 3, ([0, 0, 1], [1, 2, 2])), shape=(3, 3))
     >>> packed_lists(A).facts()["edges"]
     3
     """
-    return graph._derived.once("packed_lists", lambda: _of_gpu(graph) or _core.pack_lists(graph._core))
+    return graph._derived.once(
+        "packed_lists", lambda: _of_gpu(graph) or _core.pack_lists(graph._core)
+    )
 
 
 def _of_gpu(graph: csr_array) -> Any:

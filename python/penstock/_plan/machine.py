@@ -171,7 +171,7 @@ def _told(gpu: int) -> Gpu:
 
 
 def link_up(gpu: int) -> float:
-    """Bytes a second from pinned memory to a GPU: measured by `penstock probe`, or what the system tells. No copy is made."""
+    """Bytes a second from pinned memory to a GPU: of `penstock probe`, or what the system tells. No copy is made."""
     probed = probe.measured()
     if probed is not None and gpu < len(probed["gpus"]):
         return _rate(probed["gpus"][gpu].get("h2d"), _LINK)

@@ -240,8 +240,8 @@ def gpu_pack_seconds(graph: csr_array, gpu: int) -> float:
 
 
 def _price(graph: csr_array, gpu: int) -> float:
-    """What packing takes beyond what lists take that are read where they are: a first search of those brings the offsets, and
-    locks the pages of the columns. The CPU packs lists that do not ascend, which the GPU does not."""
+    """What packing takes beyond what lists take that are read where they are: a first search of those brings the
+    offsets, and locks the pages of the columns. The CPU packs lists that do not ascend, which the GPU does not."""
     derived = graph._derived
     if _is_packed(graph):
         return 0.0

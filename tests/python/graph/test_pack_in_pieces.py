@@ -1,4 +1,4 @@
-"""Lists that are packed piece by piece, as a GPU packs them, with the CPU as the device: the same words as pack_lists."""
+"""Lists that are packed piece by piece, as a GPU packs them, by the CPU as the device: the words of pack_lists."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,9 @@ def test_a_column_twice_that_no_sample_sees(vertex):
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(1, 400), st.integers(0, 3000), st.integers(0, 2**32), st.sampled_from([4, 3000, 0]))
+@given(
+    st.integers(1, 400), st.integers(0, 3000), st.integers(0, 2**32), st.sampled_from([4, 3000, 0])
+)
 def test_any_graph(n, edges, seed, piece):
     rng = np.random.default_rng(seed)
     rows, cols = rng.integers(0, n, (2, edges)) // (1 + rng.integers(0, 5, (2, edges)))

@@ -187,7 +187,8 @@ void graph_gpu(nb::module_& m) {
       nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(),
       nb::arg("piece_bytes") = 0,
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
-      "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\", which are made otherwise, by the "
+      "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\", which are "
+      "made otherwise, by the "
       "GPU from pieces of so many bytes of columns (0: what is fastest).");
   m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,

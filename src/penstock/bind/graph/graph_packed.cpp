@@ -176,8 +176,8 @@ void graph_packed(nb::module_& m) {
               [&](const auto& m) -> std::optional<PackedLists> {
                 const Stream stream{nullptr, Where{}};
                 std::string why;
-                const auto found =
-                    pack_lists_on(m.indptr, m.indices, stream, {.memory = memory, .piece_bytes = piece_bytes}, &why);
+                const auto found = pack_lists_on(m.indptr, m.indices, stream,
+                                                 {.memory = memory, .piece_bytes = piece_bytes}, &why);
                 if (!found) return {};
                 return to_host(*found, stream);
               },
@@ -187,7 +187,8 @@ void graph_packed(nb::module_& m) {
         return nb::cast(BoundPackedLists(std::move(*lists)));
       },
       nb::arg("a"), nb::arg("piece_bytes"), nb::arg("memory"),
-      "pack_lists(a) as a GPU makes them, with the CPU as the device; None where a GPU would leave them to the CPU.");
+      "pack_lists(a) as a GPU makes them, with the CPU as the device; None where a GPU would leave them to "
+      "the CPU.");
   m.def(
       "estimate_packed",
       [](const Matrix& a) {

@@ -14,7 +14,6 @@ class BoundPackedLists : public Guarded<std::shared_ptr<const PackedLists>> {
   explicit BoundPackedLists(std::shared_ptr<const PackedLists> lists)
       : Guarded(lists, Guard::of(lists->bases, lists->heads, lists->words, lists->long_ends)) {}
   void check_first(std::function<void()> check) { guard_.set_check(std::move(check)); }
-
 };
 
 }  // namespace penstock::bind

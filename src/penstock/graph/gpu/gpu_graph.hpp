@@ -34,7 +34,8 @@ struct GpuGraphOptions {
   std::int64_t first = 0, count = -1;              // the vertices whose lists it has; -1: all from `first` on
   NeighbourSample sample = {};                     // that of all vertices of the graph, if the caller has it
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
-  std::int64_t piece_bytes = 0;  // of columns that travel together while the GPU packs lists; 0: what is fastest
+  std::int64_t piece_bytes =
+      0;  // of columns that travel together while the GPU packs lists; 0: what is fastest
 };
 /// Who packed the lists of a graph: it was given them, or they were packed while it was made.
 enum class PackedBy : std::uint8_t { nobody, given, cpu, gpu };
@@ -48,7 +49,7 @@ struct GpuGraphFacts {
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
   PackedBy packed_by = PackedBy::nobody;
-  double pack_seconds = 0;           // that packing took, the edges' way to the GPU included if it packed them
+  double pack_seconds = 0;  // that packing took, the edges' way to the GPU included if it packed them
   std::int64_t pack_link_bytes = 0;  // that went to the GPU for it
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;
@@ -181,7 +182,7 @@ class GpuGraph {
   std::shared_ptr<void> edges_;
   std::shared_ptr<const PackedLists> packed_lists_;  // in host memory, if they are there
   std::optional<PackedOnGpu> packed_there_;          // if the GPU packed them
-  std::shared_ptr<void> packed_[4];                  // bases, heads, and words on the device; words in pinned memory
+  std::shared_ptr<void> packed_[4];  // bases, heads, and words on the device; words in pinned memory
   Array<std::uint32_t> sample_;
   SampleOf sample_kind_ = SampleOf::highest_degree;
   int sample_asked_ = 0;

@@ -121,9 +121,10 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
   facts_.packed_by = PackedBy::given;
   if (!lists) {
     if (!can_read(Where{}, all_offsets_.place) || !can_read(Where{}, edges.place))
-      throw Error(Errc::not_accessible,
-                  "placement=\"packed\": the CPU looks at some of the lists, and cannot read them: give a matrix "
-                  "in host memory");
+      throw Error(
+          Errc::not_accessible,
+          "placement=\"packed\": the CPU looks at some of the lists, and cannot read them: give a matrix "
+          "in host memory");
     if (pack_there(options, edges)) return;
     lists = std::make_shared<const PackedLists>(pack_lists({.rows = all_vertices(),
                                                             .cols = all_vertices(),

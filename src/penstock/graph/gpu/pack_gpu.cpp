@@ -31,7 +31,8 @@ constexpr std::int64_t kBytesOfEntry = 24;  // more than pieces take for each
 /// Bytes that pieces take on the device, what is computed of them included.
 std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices) {
   const auto longs = entries / kPackedWhole + 1;
-  return kSlots * (4 * entries + 8 * (vertices + 1)) + 9 * vertices + 8 * (vertices / kPackedGroup + 2) + 40 * longs;
+  return kSlots * (4 * entries + 8 * (vertices + 1)) + 9 * vertices + 8 * (vertices / kPackedGroup + 2) +
+         40 * longs;
 }
 
 template <class T>
@@ -180,7 +181,8 @@ class DevicePacker {
     constexpr std::int64_t kRange = 1 << 14;
     const auto count = piece.last - piece.first;
     std::vector<std::vector<Index>> found(std::size_t((count + kRange - 1) / kRange));
-    std::atomic<bool> bad = piece.begin < 0 || piece.end > columns_.size || piece.end - piece.begin > entries_;
+    std::atomic<bool> bad =
+        piece.begin < 0 || piece.end > columns_.size || piece.end - piece.begin > entries_;
     const auto* const at = offsets_.data + piece.first;
     parallel_ranges(count, kRange, [&](std::int64_t i, std::int64_t last) {
       auto& own = found[std::size_t(i / kRange)];
@@ -349,8 +351,9 @@ PackedListsView PackedOnGpu::view() const {
   return out;
 }
 
-std::optional<PackedOnGpu> pack_lists_on(const Array<const Offset>& offsets, const Array<const Index>& columns,
-                                         Stream stream, const PackGpuOptions& options, std::string* why) {
+std::optional<PackedOnGpu> pack_lists_on(const Array<const Offset>& offsets,
+                                         const Array<const Index>& columns, Stream stream,
+                                         const PackGpuOptions& options, std::string* why) {
   require(can_read(Where{}, offsets.place) && can_read(Where{}, columns.place),
           "pack_lists_on: the host cannot read the matrix");
   return DevicePacker(offsets, columns, stream, options).run(why);

@@ -39,8 +39,9 @@ struct PackedOnGpu {
 /// Packs on the stream's device, which may be the CPU, and waits. The host reads the arrays. Empty, with the reason in *why, where a
 /// list does not ascend or has a column outside the graph, and where the memory does not suffice. Lists that have a column twice
 /// may be met late: then the edges travel again.
-std::optional<PackedOnGpu> pack_lists_on(const Array<const Offset>& offsets, const Array<const Index>& columns,
-                                         Stream stream, const PackGpuOptions& options, std::string* why);
+std::optional<PackedOnGpu> pack_lists_on(const Array<const Offset>& offsets,
+                                         const Array<const Index>& columns, Stream stream,
+                                         const PackGpuOptions& options, std::string* why);
 /// A copy in host memory.
 PackedLists to_host(const PackedOnGpu& lists, Stream stream);
 

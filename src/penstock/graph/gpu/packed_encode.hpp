@@ -95,7 +95,8 @@ constexpr PartSize size_of_part(const PackedCode& code, const ListPart& part, st
 /// lists, so they are left to the caller: the words between are written.
 class PartWriter {
  public:
-  constexpr PartWriter(std::uint32_t* words, std::int64_t at) : word_(words + (at >> 5)), filled_(int(at & 31)) {}
+  constexpr PartWriter(std::uint32_t* words, std::int64_t at)
+      : word_(words + (at >> 5)), filled_(int(at & 31)) {}
   constexpr void put(std::uint32_t x, int width) {
     pending_ |= (x & ((std::uint64_t(1) << width) - 1)) << filled_;
     filled_ += width;

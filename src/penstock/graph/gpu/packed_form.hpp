@@ -46,7 +46,7 @@ struct PackedListsView {
   std::uint32_t tables[kPackedTables] = {};  // four widths each, a byte a width, the first one the lowest
   int table_bits = 0;
   std::uint32_t step = 1;  // what is added to each gap
-  bool all_near = false;   // `far` is in the same memory as `near`: lists above kPackedWhole entries are apart
+  bool all_near = false;  // `far` is in the same memory as `near`: lists above kPackedWhole entries are apart
 };
 
 /// The number of `width` bits (at most 32) that begins at bit `at`. Reads one word, and the next one if it goes on there.

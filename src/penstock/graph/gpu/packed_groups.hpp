@@ -27,7 +27,9 @@ class ListGroups {
 
   std::int64_t first() const { return first_; }
   std::int64_t rows() const { return rows_; }
-  Offset entries() const { return rows_ == g_.rows ? g_.count : g_.indptr[first_ + rows_] - g_.indptr[first_]; }
+  Offset entries() const {
+    return rows_ == g_.rows ? g_.count : g_.indptr[first_ + rows_] - g_.indptr[first_];
+  }
 
   std::int64_t count() const { return (rows_ + kPackedGroup - 1) / kPackedGroup; }
   std::int64_t walked() const { return (count() + stride_ - 1) / stride_; }

@@ -39,8 +39,9 @@ struct PackedSample {
  private:
   std::int64_t words(double bits_of) const;
 };
-/// How the lists of rows [first, first + rows) are packed. It is the same wherever they are: of the lists that are looked at, all count, so any gap that the
-/// graph may have can be stored. `repeats`: a list is known to have a column twice.
-PackedSample sample_lists(const CsrView<One>& graph, std::int64_t first, std::int64_t rows, bool repeats = false);
+/// How the lists of rows [first, first + rows) are packed, wherever that is done. Any gap that the graph may have can be stored, also
+/// one that no list has which is looked at. `repeats`: a list is known to have a column twice.
+PackedSample sample_lists(const CsrView<One>& graph, std::int64_t first, std::int64_t rows,
+                          bool repeats = false);
 
 }  // namespace penstock

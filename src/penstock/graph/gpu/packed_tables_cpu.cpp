@@ -54,8 +54,7 @@ PackedCode choose_tables(const GapCounts& counts, int widest) {
     for (int last = first; last < kGapWidths; ++last) {
       for (int w = 0; w < kGapWidths; ++w)
         sum[std::size_t(w)] += counts.gaps[std::size_t(last * kGapWidths + w)];
-      of[std::size_t(first * kGapWidths + last)] =
-          best_widths(sum, last == kGapWidths - 1 ? widest : 0);
+      of[std::size_t(first * kGapWidths + last)] = best_widths(sum, last == kGapWidths - 1 ? widest : 0);
     }
   }
   std::int64_t lists = 0;
