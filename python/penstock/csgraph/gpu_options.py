@@ -48,7 +48,7 @@ class GpuOptions:
     placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
         device memory where they fit, else in place, their pages locked. "packed", for `bfs` and
-        `connected_components` on one GPU: lists of 4 to 17 bits an edge, which the CPU packs once, in device memory
+        `connected_components`: lists of 4 to 17 bits an edge, which the CPU packs once, in device memory
         as far as the budget goes, and the rest of them in pinned memory (docs/larger_graphs.md).
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and

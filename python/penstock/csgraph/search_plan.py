@@ -200,18 +200,15 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
     asked: dict[str, Any] = {"along_bytes": along // several}
     budget, share = whole_budget(gpus), 1
     placement, reason = how.home, "asked for" if how.home != "auto" else "by bytes"
+    if function != "sssp":
+        home = settle_home(graph, gpus, how.home, how.access == "auto")
+        placement, reason, budget, share = home.placement, home.reason, home.budget, home.share
     if several > 1:
-        if placement == "packed":
-            raise ValueError(
-                'placement="packed" is for graphs on one GPU: choose another one for several'
-            )
         asked["all_vertices"] = n
     elif function != "sssp":
-        home = settle_home(graph, gpu, how.home, how.access == "auto")
-        placement, reason, budget, share = home.placement, home.reason, home.budget, home.share
         asked |= {"sample": how.slots, "cache": function == "bfs"}
     if placement == "packed":
-        asked |= sizes_of_packed(graph)
+        asked |= {k: -(-bytes // several) for k, bytes in sizes_of_packed(graph).items()}
 
     def room(where: str) -> dict[str, Any]:
         parts = -(-n // several), -(-nnz // several)

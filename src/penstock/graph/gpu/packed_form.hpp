@@ -37,6 +37,8 @@ inline constexpr std::int64_t kPackedPad = 2;  // words behind the last one that
 
 struct PackedListsView {
   std::int64_t vertices = 0;
+  std::uint32_t first =
+      0;  // the number of the first vertex in the graph: first columns are relative to numbers there
   const std::uint64_t* bases = nullptr;  // for each 64 vertices a word
   const std::uint32_t* heads = nullptr;  // null: there is no packed form
   // Words [0, near_words) are at `near`, and all that `near` has not are at `far`, where positions count from the same start.
@@ -112,7 +114,7 @@ constexpr PackedStart packed_start(const PackedListsView& p, const std::uint32_t
   for (int i = 1; i < kPackedTables; ++i) table = number == std::uint32_t(i) ? p.tables[i] : table;
   const int width = first_width(both >> p.table_bits);
   at += p.table_bits + 5;
-  return {at + width, std::uint32_t(vertex) + unzigzag(bits_at(words, at, width)), table};
+  return {at + width, p.first + std::uint32_t(vertex) + unzigzag(bits_at(words, at, width)), table};
 }
 
 /// The planes of a chunk of `gaps` gaps, and the bit where its gaps begin.

@@ -23,11 +23,16 @@ int width_code(std::uint32_t first) { return std::min(31, int(std::bit_width(fir
 
 class Packer {
  public:
-  /// `stride`: looks at one group in so many alone, for an estimate.
-  explicit Packer(const CsrView<One>& graph, std::int64_t stride = 1) : g_(graph), stride_(stride) {
+  /// The rows are [first, first + count). `stride`: looks at one group in so many alone, for an estimate.
+  Packer(const CsrView<One>& graph, std::int64_t first, std::int64_t count, std::int64_t stride = 1)
+      : g_(graph), first_(first), rows_(count), stride_(stride) {
     require(g_.rows == g_.cols, "pack_lists: a graph is a square matrix, not " + std::to_string(g_.rows) +
                                     " x " + std::to_string(g_.cols));
-    out_.vertices = g_.rows, out_.edges = g_.count;
+    require(first >= 0 && count >= 0 && first + count <= g_.rows,
+            "pack_lists: rows " + std::to_string(first) + " to " + std::to_string(first + count) +
+                " reach beyond a graph of " + std::to_string(g_.rows));
+    out_.vertices = rows_, out_.first = first_;
+    out_.edges = rows_ == g_.rows ? g_.count : g_.indptr[first_ + rows_] - g_.indptr[first_];
   }
 
   PackedLists run() {
@@ -53,11 +58,11 @@ class Packer {
       bits += own, edges += entries;
     });
     const double each = edges > 0 ? double(bits) / 8 / double(edges) : 0;
-    return std::int64_t(each * double(g_.count)) + 4 * (groups() + g_.rows) + 8 * groups();
+    return std::int64_t(each * double(out_.edges)) + 4 * (groups() + rows_) + 8 * groups();
   }
 
  private:
-  std::int64_t groups() const { return (g_.rows + kPackedGroup - 1) / kPackedGroup; }
+  std::int64_t groups() const { return (rows_ + kPackedGroup - 1) / kPackedGroup; }
 
   /// f(group, scratch) for all groups, of threads with memory for a list of their own.
   template <class F>
@@ -72,8 +77,8 @@ class Packer {
   /// f(v, v's list in ascending order) for the vertices of a group.
   template <class F>
   void each_list(std::int64_t group, std::vector<Index>& scratch, F&& f) const {
-    const auto last = std::min<std::int64_t>(g_.rows, (group + 1) * kPackedGroup);
-    for (auto v = group * kPackedGroup; v < last; ++v) {
+    const auto last = first_ + std::min<std::int64_t>(rows_, (group + 1) * kPackedGroup);
+    for (auto v = first_ + group * kPackedGroup; v < last; ++v) {
       if (g_.indptr[v] > g_.indptr[v + 1])
         refuse(v, "has offsets that descend: build the matrix with ps.csr_array");
       std::span<const Index> list(g_.indices + g_.indptr[v], std::size_t(g_.indptr[v + 1] - g_.indptr[v]));
@@ -183,13 +188,13 @@ class Packer {
   void place() {
     const auto n = groups();
     const auto bases = allocate<std::uint64_t>(n + 1);
-    const auto heads = allocate<std::uint32_t>(g_.rows);
+    const auto heads = allocate<std::uint32_t>(rows_);
     long_first_.assign(std::size_t(n) + 1, 0);
     each_group([&](std::int64_t group, std::vector<Index>& scratch) {
       std::int64_t bits = 0, longs = 0;
       each_list(group, scratch, [&](Index v, std::span<const Index> list) {
         const auto degree = is_long(list) ? kInPieces : std::uint32_t(list.size());
-        heads.data[v] = degree << kAtBits | std::uint32_t(bits);
+        heads.data[v - first_] = degree << kAtBits | std::uint32_t(bits);
         bits += is_long(list) ? kLongBits : bits_of_piece(v, list);
         longs += is_long(list);
       });
@@ -273,7 +278,7 @@ class Packer {
   }
 
   CsrView<One> g_;
-  std::int64_t stride_ = 1;
+  std::int64_t first_ = 0, rows_ = 0, stride_ = 1;
   PackedLists out_;
   std::uint32_t step_ = 1;
   GapTables tables_;
@@ -284,15 +289,19 @@ class Packer {
 
 }  // namespace
 
-PackedLists pack_lists(const CsrView<One>& graph) { return Packer(graph).run(); }
+PackedLists pack_lists(const CsrView<One>& graph, std::int64_t first, std::int64_t count) {
+  return Packer(graph, first, count < 0 ? graph.rows - first : count).run();
+}
 
 std::int64_t estimate_packed(const CsrView<One>& graph) {
   constexpr std::int64_t kSome = 4096;  // groups of 64 vertices
-  return Packer(graph, std::max<std::int64_t>(1, graph.rows / kPackedGroup / kSome)).estimate();
+  const auto stride = std::max<std::int64_t>(1, graph.rows / kPackedGroup / kSome);
+  return Packer(graph, 0, graph.rows, stride).estimate();
 }
 
 PackedListsView PackedLists::view() const {
   PackedListsView out{.vertices = vertices,
+                      .first = std::uint32_t(first),
                       .bases = bases.data,
                       .heads = heads.data,
                       .near = words.data,
