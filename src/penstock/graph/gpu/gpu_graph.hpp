@@ -73,6 +73,15 @@ class GpuGraph {
   bool in_core() const {
     return placement() == EdgePlacement::device || (is_packed() && facts_.far_bytes == 0);
   }
+  /// Bytes of lists that are read over the link, and those of an entry, on average.
+  std::int64_t far_bytes() const {
+    if (is_packed()) return facts_.far_bytes;
+    return in_core() ? 0 : 4 * (edges() - facts_.cached_edges);
+  }
+  double far_entry_bytes() const {
+    const auto lists = facts_.packed_bytes - facts_.offset_bytes;
+    return is_packed() && edges() > 0 ? double(lists) / double(edges()) : 4.0;
+  }
   /// The policy that Python calls "auto": aligned over the link, direct in device memory, packed for packed lists.
   Access best_access() const {
     return is_packed() ? Access::packed : in_core() ? Access::direct : Access::aligned;
