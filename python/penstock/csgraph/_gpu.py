@@ -11,9 +11,10 @@ import numpy as np
 
 from penstock import _core
 from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
-from penstock._io._neighbours import packed_lists
+from penstock._io._neighbours import packed_lists as packed_lists  # to be found here, too
 from penstock._io._sample import held as held_sample
 from penstock._matrix.csr import csr_array
+from penstock._plan.machine import LOCKS, PAGEABLE, link_up
 from penstock._plan.report import active
 from penstock._plan.schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in, has_missed, knows_edges_in
@@ -145,9 +146,11 @@ def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 
     if known is None or known[0] != key:
         sample = held_sample(graph)  # of the store that it is from
         graph._derived.gpu_graph = None
-        packed = packed_lists(graph) if placement == "packed" else None
+        packed = graph._derived.packed_lists if placement == "packed" else None
         known = key, _core.gpu_graph(graph._core, *key, sample, packed)
         graph._derived.gpu_graph = known
+        if known[1].facts().get("packed_by") == "cpu":  # which takes long: not again
+            graph._derived.packed_lists = known[1].packed_lists()
     return known[1]
 
 
@@ -198,12 +201,12 @@ def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
     graph, share, parts = graphs[0], len(graphs), len(gpus)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
-    packs = parts == 1 and all(one._derived.packed_lists is not None for one in graphs)
-    price = (pack_seconds(graph) if parts == 1 else _packing(graph)) * share
+    packs = parts == 1 and all(_is_packed(one) for one in graphs)
+    price = sum(_price(one, gpus[0]) if parts == 1 else _packing(one) for one in graphs)
     if not packs and graph._derived.link_seconds < price:
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
-            f"packing takes ({graph._derived.link_seconds:.2g} s until now)"
+            f"packing takes beyond what they take now ({graph._derived.link_seconds:.2g} s until now)"
         )
     limit = _budget(gpus, share) // max(gpus.count(gpu) for gpu in gpus)
     free = 0 if limit else min(free_bytes(graphs, gpu) // gpus.count(gpu) for gpu in gpus)
@@ -226,8 +229,38 @@ def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
     )
 
 
+def _is_packed(graph: csr_array) -> bool:
+    there = graph._derived.gpu_graph
+    on_gpu = there is not None and there[1].facts()["placement"] == "packed"
+    return on_gpu or graph._derived.packed_lists is not None
+
+
+def gpu_pack_seconds(graph: csr_array, gpu: int) -> float:
+    """What a GPU takes to pack the lists: offsets and columns go there once."""
+    up = link_up(gpu)
+    if graph.place not in ("pinned", "managed"):
+        up = min(up, PAGEABLE if graph.place == "mapped" else LOCKS)
+    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / up
+
+
+def _price(graph: csr_array, gpu: int) -> float:
+    """What packing takes beyond what lists take that are read where they are: a first search of those brings the
+    offsets, and locks the pages of the columns. The CPU packs lists that do not ascend, which the GPU does not."""
+    derived = graph._derived
+    if _is_packed(graph):
+        return 0.0
+    if derived.row_order is not None and not derived.row_order[0]:
+        return pack_seconds(graph)
+    spared = 0.0
+    if derived.gpu_graph is None:
+        spared = 8 * (graph.shape[0] + 1) / link_up(gpu)
+        if graph.place not in ("pinned", "managed"):
+            spared += 4 * graph.nnz / LOCKS
+    return max(0.0, gpu_pack_seconds(graph, gpu) - spared)
+
+
 def pack_seconds(graph: csr_array) -> float:
-    """What packing the lists takes, once; 0 where they are packed.
+    """What the CPU takes to pack the lists, once; 0 where they are packed.
 
     >>> import penstock as ps
     >>> pack_seconds(ps.generate.rmat(10, seed=1)) < 0.1
@@ -277,7 +310,7 @@ def packed_bytes(graph: csr_array) -> int:
 
 
 def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
-    """Adds up what traversals take whose lists come over the link, until packing them would have taken no longer."""
+    """Adds up what traversals take whose lists come over the link."""
     if graph._derived.packed_lists is None and there.facts()["placement"] == "pinned":
         graph._derived.link_seconds += told.get("seconds", 0.0)
 

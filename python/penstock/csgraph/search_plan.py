@@ -8,13 +8,14 @@ from typing import Any
 from penstock import _core
 from penstock._choices import EDGE_PLACEMENTS
 from penstock._matrix.csr import csr_array
-from penstock._plan.machine import Machine, this_machine
+from penstock._plan.machine import LOCKS, Machine, this_machine
 from penstock._plan.model import use
 from penstock._plan.report import human_bytes, lines_of
 from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import (
     chosen_gpus,
     free_bytes,
+    gpu_pack_seconds,
     knows_gpu_graph,
     pack_seconds,
     packed_bytes,
@@ -29,7 +30,6 @@ from penstock.csgraph.gpu_options import GpuOptions, settled
 
 FUNCTIONS = ("bfs", "connected_components", "sssp")
 _SECTOR = 32  # bytes: a list that comes over the link is read in whole sectors, at both of its ends
-_LOCK = 50e9  # bytes a second, of pages that are locked
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,12 @@ def _told(
     if share == 2:
         reason += "; the reversed edges take as much again, of a budget of their own"
     setup = (resident + room["offset_bytes"] * several) / up
-    setup += pack_seconds(graph) if lists == "packed" else far / _LOCK
+    if lists != "packed":
+        setup += far / LOCKS
+    elif far or graph._derived.packed_lists is not None:
+        setup += pack_seconds(graph)
+    else:
+        setup = gpu_pack_seconds(graph, gpus[0])
     if knows_gpu_graph(graph, gpus, placement, share):
         setup = 0.0
     return SearchPlan(

@@ -48,6 +48,7 @@ struct PackedListsView {
   std::uint32_t tables[kPackedTables] = {};  // four widths each, a byte a width, the first one the lowest
   int table_bits = 0;
   std::uint32_t step = 1;  // what is added to each gap
+  bool all_near = false;  // `far` is in the same memory as `near`: lists above kPackedWhole entries are apart
 };
 
 /// The number of `width` bits (at most 32) that begins at bit `at`. Reads one word, and the next one if it goes on there.
@@ -89,11 +90,11 @@ constexpr PackedList packed_list(const PackedListsView& p, Index v) {
   const std::uint32_t degree = p.heads[v] >> kAtBits;
   const auto at = packed_place(p, v);
   const auto* words = packed_words(p, at);
-  if (degree != kInPieces) return {words, at, 0, degree, v, false, words == p.near};
+  if (degree != kInPieces) return {words, at, 0, degree, v, false, p.all_near || words == p.near};
   const auto directory =
       std::int64_t(std::uint64_t(bits_at(words, at + 64, 32)) << 32 | bits_at(words, at + 32, 32)) * 32;
   const auto* lists = packed_words(p, directory);
-  return {lists, directory, 0, Offset(bits_at(words, at, 32)), v, true, lists == p.near};
+  return {lists, directory, 0, Offset(bits_at(words, at, 32)), v, true, p.all_near || lists == p.near};
 }
 /// The bit where a piece begins: that of entries from number * kPackedPiece on.
 constexpr std::int64_t piece_place(const PackedList& list, Offset number) {
