@@ -62,8 +62,5 @@ struct NarrowIds {
 
 }  // namespace penstock::graph
 
-#define PENSTOCK_FOR_EACH_WALK(X)                                                                         \
-  X(penstock::graph::WalkAlone<One, false, false>)                                                        \
-  X(penstock::graph::WalkAlone<One, false, true>) X(penstock::graph::WalkAlone<float, true, false>)       \
-      X(penstock::graph::WalkAlone<float, true, true>) X(penstock::graph::WalkAlone<double, true, false>) \
-          X(penstock::graph::WalkAlone<double, true, true>)
+// Values, and whether they are weights.
+#define PENSTOCK_FOR_EACH_WALK(X) X(One, false) X(float, true) X(double, true)
