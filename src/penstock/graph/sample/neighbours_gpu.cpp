@@ -99,8 +99,9 @@ HopEdges sample_hop_on(const DeviceGraph& a, const DeviceTable& from, std::int64
   const auto total = fetch(starts.data + count, stream);
   if (total == 0) return {};
   const bool scans = options.replace || options.fanout <= DrawEdges::kDrawnScanned;
-  constexpr std::int64_t kEdgeBytes = 6 * sizeof(std::int64_t);
-  require_room("a hop of " + std::to_string(total) + " edges", total * (scans ? 1 : 2) * kEdgeBytes, stream);
+  constexpr std::int64_t kEdgeBytes = 11 * sizeof(std::int64_t), kTakenBytes = 2 * sizeof(std::int64_t);
+  require_room("a hop of " + std::to_string(total) + " edges",
+               total * (kEdgeBytes + (scans ? 0 : kTakenBytes)), stream);
   const HopEdges out{scratch<std::int64_t>(total, stream), scratch<std::int64_t>(total, stream),
                      scratch<std::int64_t>(total, stream)};
   if (options.fanout >= 0) {
