@@ -120,13 +120,13 @@ def cg(
     The result has the same bits for any number of threads.
 
     Where A lies on a GPU, or has a plan for GPUs (`A.prepare(schedule=ps.Streamed())`), all vectors stay on the GPU as
-    long as M is None or Jacobi: b goes there once, x comes back once, or after each iteration for a callback. With
-    another M, which the CPU applies, and where the GPU's memory does not hold five vectors (six with Jacobi), they are
-    in host memory and only the products are the GPU's. `info.vectors` says which it was.
+    long as M is None, Jacobi, or an AMG of a matrix there: b goes there once, x comes back once, or after each
+    iteration for a callback. With another M, which the CPU applies, and where the GPU's memory does not hold five
+    vectors (six with M), they are in host memory and only the products are the GPU's. `info.vectors` says which it was.
 
     With b (and x0) on that GPU, no vector leaves it: x is an array of b's library there. Work that the library has
     queued on its current stream comes before the solve, and what it queues later sees x; a callback finds x current.
-    The call returns when the solve has ended. Three vectors are taken beside b and x (four with Jacobi); MemoryError
+    The call returns when the solve has ended. Three vectors are taken beside b and x (four with M); MemoryError
     where they do not fit.
 
     >>> import numpy as np, penstock as ps

@@ -3,51 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from penstock._arrays import device
-from penstock._arrays.device import DeviceArray
+from device_support import There, Unmade, as_library
 from penstock.linalg import _on_gpu
 
 import penstock as ps
 from penstock import _core
 
 
-class There:
-    """An array on the device."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-
-class _Library:
-    def look(self, x: Any) -> DeviceArray | None:
-        a = x.array
-        steps = tuple(s // a.itemsize for s in a.strides)
-        return DeviceArray(a.ctypes.data, a.shape, steps, a.dtype, -1, a.flags.writeable)
-
-    def stream(self, gpu: int) -> int:
-        return 0
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> There:
-        return There(np.full(shape, np.nan, dtype))
-
-
-class Unmade(There):
-    """Of a library whose arrays cannot be made."""
-
-
-class _NoMaker(_Library):
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> There:
-        raise TypeError("give out=")
-
-
 @pytest.fixture(autouse=True)
 def on_device(monkeypatch):
-    monkeypatch.setitem(device._by_type, There, _Library())
-    monkeypatch.setitem(device._by_type, Unmade, _NoMaker())
+    as_library(monkeypatch)
     monkeypatch.setattr(
         _on_gpu, "device_operator", lambda a, dtype: _core.device_op(a._core, dtype.name)
     )
@@ -198,7 +165,7 @@ def test_bad_input(monkeypatch):
     with pytest.raises(ValueError, match="square"):
         ps.linalg.cg(ps.csr_array(np.ones((3, 4))), There(np.ones(3)))
     monkeypatch.undo()
-    monkeypatch.setitem(device._by_type, There, _Library())
+    as_library(monkeypatch)
     with pytest.raises(ValueError, match="host memory without a plan for GPUs"):
         ps.linalg.cg(A, b)
 

@@ -110,7 +110,7 @@ void device_op(nb::module_& m) {
         nb::arg("guess").none(), nb::arg("stream"), nb::arg("options"),
         "CG with b, x and the guess at addresses in the memory of the operator's device; `stream` is the one "
         "on which their library queues work.");
-  m.def("cg_device_bytes", cg_gpu_bytes, nb::arg("rows"), nb::arg("entry_bytes"), nb::arg("diagonal"),
+  m.def("cg_device_bytes", cg_gpu_bytes, nb::arg("rows"), nb::arg("entry_bytes"), nb::arg("with_m"),
         "Device memory that CG takes for its vectors.");
 }
 

@@ -101,7 +101,7 @@ nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const 
         const nb::gil_scoped_release release;
         require(count >= 1 && std::ssize(bs) == count * op.rows && bs.size() == xs.size(),
                 "solve: b and x need the rows of A");
-        const bool fits = method == "cg" && keeps_vectors_on_device(preconditioner) &&
+        const bool fits = method == "cg" && keeps_vectors_on_device(preconditioner, op.where) &&
                           (op.where.is_gpu() || !op.apply_host);
         if (count > 1 && (!fits || o.callback)) {  // together: the callback hears of all columns at once
           require(method == "cg", "several right-hand sides: by cg alone");
