@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from device_support import There, Unmade, as_library
-from penstock.linalg import _on_gpu
+from penstock.linalg import _on_gpu, multigrid
 
 import penstock as ps
 from penstock import _core
@@ -170,7 +170,53 @@ def test_bad_input(monkeypatch):
         ps.linalg.cg(A, b)
 
 
-@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres", "minres", "eigsh"])
+@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres"])
+@pytest.mark.parametrize("M", [None, "jacobi", "amg"])
+@pytest.mark.parametrize("guess", [False, True])
+def test_other_methods(monkeypatch, method, M, guess):
+    monkeypatch.setattr(multigrid, "gpu_of", lambda a: -1)
+    monkeypatch.setattr(_on_gpu, "has_levels", lambda a: True)
+    A = ps.generate.laplacian((30, 31))
+    b, x0 = np.random.default_rng(5).standard_normal((2, A.shape[0]))
+    solve = getattr(ps.linalg, method)
+    x, info = solve(A, There(b.copy()), There(x0.copy()) if guess else None, rtol=1e-9, M=M)
+    assert info == 0, info.reason
+    assert np.linalg.norm(b - A @ x.array) <= 1.001e-9 * np.linalg.norm(b)
+    monkeypatch.undo()
+    _, expected = solve(A, b, x0 if guess else None, rtol=1e-9, M=M)
+    assert abs(info.iterations - expected.iterations) <= (12 if method == "bicgstab" else 1)
+
+
+def test_gmres_there_restarts_and_calls_back():
+    A = ps.generate.laplacian((20, 20))
+    b = np.random.default_rng(6).standard_normal(400)
+    seen = []
+    x, info = ps.linalg.gmres(
+        A, There(b), rtol=1e-9, restart=10, maxiter=3, callback=lambda x: seen.append(x.array.copy()),
+        callback_type="x",
+    )  # fmt: skip
+    assert (int(info), info.iterations, len(seen)) == (3, 30, 3)
+    np.testing.assert_array_equal(seen[-1], x.array)
+    _, expected = ps.linalg.gmres(A, b, rtol=1e-9, restart=10, maxiter=3)
+    assert info.residual == pytest.approx(expected.residual, rel=1e-6)
+    with pytest.raises(ValueError, match="callback_type='x' for b on a GPU"):
+        ps.linalg.gmres(A, There(b), callback=print, callback_type="pr_norm")
+
+
+@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres"])
+def test_vectors_that_no_method_takes(method):
+    A = ps.generate.laplacian((5, 5))
+    bad = np.ones(25)
+    bad[3] = np.nan
+    with pytest.raises(ValueError, match="b has 1 entries that are NaN"):
+        getattr(ps.linalg, method)(A, There(bad))
+    with pytest.raises(ValueError, match="x0 has 1 entries that are NaN"):
+        getattr(ps.linalg, method)(A, There(np.ones(25)), There(bad))
+    x, info = getattr(ps.linalg, method)(A, There(np.zeros(25)), There(np.ones(25)))
+    assert info == 0 and not x.array.any()
+
+
+@pytest.mark.parametrize("method", ["minres", "fgmres", "block_cg", "eigsh"])
 def test_other_methods_refuse(method):
     A = ps.generate.laplacian((5, 5))
     with pytest.raises(TypeError, match=f"{method} has its vectors in host memory"):

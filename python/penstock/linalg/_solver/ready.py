@@ -69,15 +69,15 @@ class Ready:
             more["maxiter"] = self._limits["maxiter"]
         return method_named(self.method)(self.A, rhs, x0, **more)
 
-    def _on_gpu(self, b: Any, x0: Any, out: Any) -> tuple[Any, Any]:
+    def _there(self, b: Any, x0: Any, out: Any) -> tuple[Any, Any]:
         """A solve with b on a GPU."""
-        if self.method != "cg" or self.inner is not None:
-            _on_gpu.refuse(
-                f"Solver by {self.method}" + (", refined," if self.inner else ""), b, x0, out
-            )
+        if self.inner is not None or not METHODS[self.method].core:
+            what = "Solver with inner" if self.inner else f"Solver by {self.method}"
+            _on_gpu.refuse(what, b, x0, out)
         if self.progress:
             raise ValueError("progress=True is for b in host memory: leave it out for b on a GPU")
-        return _on_gpu.cg(self.A, b, x0, self.M, self.callback, self._limits, out)
+        parts = (self.A, b, x0, self.M, self.callback, self._limits, out)
+        return _on_gpu.solve(self.method, *parts)
 
     def _run(self, rhs: np.ndarray, x: np.ndarray) -> SolveInfo:
         norm = float(np.linalg.norm(rhs)) if self.progress else 0.0

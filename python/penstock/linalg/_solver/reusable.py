@@ -98,11 +98,11 @@ class Solver(Ready):
         x0 is the first guess, as for the method. out, of x's shape and type, receives x and is returned; it may be x0.
         ValueError where it does not fit. In float32 where A and b are, else in float64.
 
-        By cg b may be on the GPU that has A, as for `cg`; x0 and out are then there, too. With out nothing is allocated
-        but by the first solve.
+        By the core's methods b may be on the GPU that has A, as for `cg`; x0 and out are then there, too. By cg, and
+        with out, nothing is allocated but by the first solve.
         """
         if is_there(b, x0, out):
-            return self._on_gpu(b, x0, out)
+            return self._there(b, x0, out)
         rhs = as_array(b)
         if rhs.ndim == 2 and rhs.shape[1] != 1:
             return self.solve(rhs, x0, out)

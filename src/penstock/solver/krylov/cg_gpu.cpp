@@ -140,10 +140,7 @@ class DeviceCg {
     auto* found = seen_by_host_.data->found;
     pass(CgMeasure<T>{.in = {v}, .out = {}, .found = found});
     synchronize(stream_);
-    if (found[2] > 0)
-      throw Error(Errc::invalid_argument, name + " has " + std::to_string(std::int64_t(found[2])) +
-                                              " entries that are NaN or infinite: " + name +
-                                              " must hold finite numbers only");
+    require_finite(found[2], name);
     return found;
   }
 
@@ -299,8 +296,6 @@ std::int64_t cg_gpu_bytes(std::int64_t rows, std::int64_t entry_bytes, bool with
   return (with_m ? 6 : 5) * stride_of(rows, entry_bytes) * entry_bytes;
 }
 
-namespace {
-
 template <class T>
 void check_operators(const DeviceOp<T>& a, const LinearOp<T>* m) {
   require(a.rows == a.cols, "a solver needs a square matrix, this one is " + std::to_string(a.rows) + " x " +
@@ -308,10 +303,24 @@ void check_operators(const DeviceOp<T>& a, const LinearOp<T>* m) {
   require(!m || m->rows == a.rows,
           "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " + std::to_string(a.rows));
   require(keeps_vectors_on_device(m, a.where),
-          "cg on a GPU: M must be a diagonal, or live on the GPU where A is multiplied");
+          "a solve on a GPU: M must be a diagonal, or live on the GPU where A is multiplied");
 }
 
-}  // namespace
+template <class T>
+void check_vectors(const DeviceOp<T>& a, const CgVectors<T>& given) {
+  const std::pair<const void*, const char*> all[] = {
+      {given.b, "b"}, {given.x, "x"}, {given.guess ? given.guess : given.x, "x0"}};
+  for (const auto& [vector, name] : all)
+    if (a.rows > 0 && !can_read(a.where, place_of(vector)))
+      throw Error(Errc::not_accessible, std::string(name) + " is not in memory that the device of A reaches");
+}
+
+void require_finite(double faults, const std::string& name) {
+  if (faults > 0)
+    throw Error(Errc::invalid_argument, name + " has " + std::to_string(std::int64_t(faults)) +
+                                            " entries that are NaN or infinite: " + name +
+                                            " must hold finite numbers only");
+}
 
 template <class T>
 std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
@@ -333,11 +342,7 @@ template <class T>
 SolveResult cg_on_device(const DeviceOp<T>& a, const LinearOp<T>* m, const CgVectors<T>& given,
                          const SolveOptions& o) {
   check_operators(a, m);
-  const std::pair<const void*, const char*> all[] = {
-      {given.b, "b"}, {given.x, "x"}, {given.guess ? given.guess : given.x, "x0"}};
-  for (const auto& [vector, name] : all)
-    if (a.rows > 0 && !can_read(a.where, place_of(vector)))
-      throw Error(Errc::not_accessible, std::string(name) + " is not in memory that the device of A reaches");
+  check_vectors(a, given);
   require(fits_passes(given.x), "cg: x must begin at a multiple of 16 bytes");
   require(o.checkpoints.every == 0, "cg: states are kept of vectors in host memory alone");
   const bool copies_b = !fits_passes(given.b);
@@ -358,6 +363,8 @@ LinearOp<T> with_host_vectors(const DeviceOp<T>& a) {
 }
 
 #define X(T)                                                                                             \
+  template void check_operators(const DeviceOp<T>&, const LinearOp<T>*);                                 \
+  template void check_vectors(const DeviceOp<T>&, const CgVectors<T>&);                                  \
   template std::optional<SolveResult> cg_gpu(const DeviceOp<T>&, const LinearOp<T>*, std::span<const T>, \
                                              std::span<T>, const SolveOptions&);                         \
   template SolveResult cg_on_device(const DeviceOp<T>&, const LinearOp<T>*, const CgVectors<T>&,         \

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 
 #include "penstock/schedule/device_op.hpp"
 #include "penstock/solver/solve.hpp"
@@ -31,6 +32,14 @@ struct CgVectors {
   const T* guess = nullptr;  // null: the first x is zero
   void* stream = nullptr;
 };
+
+/// Throw Error{invalid_argument} or Error{not_accessible} for what no method on a device can use; `faults` is how many entries of a
+/// vector are no finite numbers.
+template <class T>
+void check_operators(const DeviceOp<T>& a, const LinearOp<T>* m);
+template <class T>
+void check_vectors(const DeviceOp<T>& a, const CgVectors<T>& vectors);
+void require_finite(double faults, const std::string& name);
 
 /// The same with b and x on the device, which they never leave. What the caller's stream has been given comes before the solve,
 /// and what it is given later comes after it; a callback finds x current there. Throws Error{invalid_argument} where an entry
