@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 import penstock as ps
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "arrays"), str(HERE.parent / "python" / "solve")]
+TESTS = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TESTS / "python" / "solve"))
 
 from multigrid_support import HOW, MATRICES, anisotropic, plane_stress  # noqa: E402
 from result_libraries import NAMES, library  # noqa: E402
