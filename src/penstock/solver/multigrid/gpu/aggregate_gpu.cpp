@@ -15,20 +15,18 @@ Csr<T> condensed_on(const Csr<T>& a, std::int64_t block, Stream stream) {
   auto made = counted_on<T>(vertices, a.cols / block, stream, [&](Offset* out) {
     each(vertices + 1, CountBlocks<T>{a.view(), block, vertices, out}, stream);
   });
-  const auto indices = memory_on<Index>(made.nnz, stream);
-  const auto values = memory_on<T>(made.nnz, stream);
+  const auto indices = scratch_on<Index>(made.nnz, stream);
+  const auto values = scratch_on<T>(made.nnz, stream);
   each(vertices, FillBlocks<T>{a.view(), block, made.matrix.indptr.data, indices.data, values.data}, stream);
-  synchronize(stream);
   made.matrix.indices = indices, made.matrix.values = values;
   return made.matrix;
 }
 
 template <class T>
 Strength<T> strength_on(const Csr<T>& a, Array<const T> inverse, double strength, Stream stream) {
-  const auto largest = memory_on<float>(a.rows, stream);
+  const auto largest = scratch_on<float>(a.rows, stream);
   Strength<T> strong{strength * strength, std::move(inverse), largest};
   each(a.rows, LargestStrength<T>{a.view(), strong.view(), largest.data}, stream);
-  synchronize(stream);
   return strong;
 }
 
@@ -37,9 +35,8 @@ Csr<One> strong_graph_on(const Csr<T>& a, const Strength<T>& strong, Stream stre
   auto made = counted_on<One>(a.rows, a.cols, stream, [&](Offset* out) {
     each(a.rows + 1, CountStrong<T>{a.view(), strong.view(), out}, stream);
   });
-  const auto indices = memory_on<Index>(made.nnz, stream);
+  const auto indices = scratch_on<Index>(made.nnz, stream);
   each(a.rows, FillStrong<T>{a.view(), strong.view(), made.matrix.indptr.data, indices.data}, stream);
-  synchronize(stream);
   made.matrix.indices = indices;
   return made.matrix;
 }
@@ -51,7 +48,7 @@ Array<const std::uint64_t> independent_set_on(const Csr<One>& graph, std::uint64
   const auto n = graph.rows;
   const auto* ptr = graph.indptr.data;
   const auto* to = graph.indices.data;
-  const auto own = memory_on<std::uint64_t>(n, stream), best = memory_on<std::uint64_t>(n, stream);
+  const auto own = scratch_on<std::uint64_t>(n, stream), best = scratch_on<std::uint64_t>(n, stream);
   each(n, OpenVertices{ptr, own.data, best.data}, stream);
   for (std::uint64_t round = 0; find_first(n, IsOpen{own.data}, stream) != kNone; ++round) {
     poll_interrupt();
@@ -68,11 +65,11 @@ Aggregates aggregate_on(const Csr<One>& graph, std::uint64_t seed, Stream stream
   const auto n = graph.rows;
   const auto* ptr = graph.indptr.data;
   const auto* to = graph.indices.data;
-  const auto inside = memory_on<Index>(n, stream), ring = memory_on<Index>(n, stream);
+  const auto inside = memory_on<Index>(n, stream), ring = scratch_on<Index>(n, stream);
   std::int64_t count = 0;
   {
     const auto set = independent_set_on(graph, seed, stream);
-    const auto numbers = memory_on<Offset>(n + 1, stream);
+    const auto numbers = scratch_on<Offset>(n + 1, stream);
     each(n + 1, CountInside{set.data, n, numbers.data}, stream);
     prefix_sums(numbers.data, n + 1, stream);
     each(n, NumberInside{set.data, numbers.data, inside.data}, stream);

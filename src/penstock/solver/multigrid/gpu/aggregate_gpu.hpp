@@ -2,8 +2,8 @@
 #include "penstock/core/device.hpp"
 #include "penstock/solver/multigrid/aggregate.hpp"
 
-// Of aggregate.hpp what a set-up in the memory of the stream's device needs: the same graphs and the same aggregates. All wait for the
-// stream.
+// Of aggregate.hpp what a set-up in the memory of the stream's device needs: the same graphs and the same aggregates. Graphs and
+// strengths are scratch memory of the stream, which outlives them.
 namespace penstock {
 
 template <class T>

@@ -90,7 +90,7 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
         smoothed_on(matrix, made.t, inverse, kOmega / level.largest, scalar ? &strong : nullptr, stream);
     level.r = transpose_on(level.p, stream);
     {
-      const auto ap = spgemm_on<PlusTimes<T>>(matrix.view(), level.p.view(), stream);
+      const auto ap = spgemm_on<PlusTimes<T>>(matrix.view(), level.p.view(), stream, {.pooled = true});
       matrix = spgemm_on<PlusTimes<T>>(level.r.view(), ap.view(), stream);
     }
     basis = std::move(made.coarse);

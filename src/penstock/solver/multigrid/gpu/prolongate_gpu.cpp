@@ -8,6 +8,16 @@
 #include "penstock/solver/multigrid/gpu/prolongate_steps.hpp"
 
 namespace penstock {
+namespace {
+
+template <class T>
+Buffers<T> buffers_on(std::int64_t n, Stream stream) {
+  Buffers<T> both(0, stream);
+  both.first = scratch_on<T>(n, stream), both.second = scratch_on<T>(n, stream);
+  return both;
+}
+
+}  // namespace
 
 template <class T>
 TentativeOn<T> tentative_on(const Aggregates& aggregates, std::int64_t block, const Array<const double>& b,
@@ -17,15 +27,15 @@ TentativeOn<T> tentative_on(const Aggregates& aggregates, std::int64_t block, co
   auto made = counted_on<T>(rows, count * k, stream, [&](Offset* out) {
     each(rows + 1, CountTentative{of, block, k, rows, out}, stream);
   });
-  const auto indices = memory_on<Index>(made.nnz, stream);
-  const auto values = memory_on<T>(made.nnz, stream);
-  const auto coarse = memory_on<double>(count * k * k, stream);
+  const auto indices = scratch_on<Index>(made.nnz, stream);
+  const auto values = scratch_on<T>(made.nnz, stream);
+  const auto coarse = scratch_on<double>(count * k * k, stream);
   const auto sorted = made.nnz / k;  // rows in aggregates
   {
-    Buffers<std::uint32_t> keys(vertices, stream);
-    Buffers<Index> members(vertices, stream);
-    const auto begin = memory_on<Offset>(count + 1, stream);
-    const auto q = memory_on<double>(sorted * k, stream);
+    auto keys = buffers_on<std::uint32_t>(vertices, stream);
+    auto members = buffers_on<Index>(vertices, stream);
+    const auto begin = scratch_on<Offset>(count + 1, stream);
+    const auto q = scratch_on<double>(sorted * k, stream);
     each(vertices, AggregateKeys{of, count, keys.first.data, members.first.data}, stream);
     sort_pairs(keys, members, bits_below(count + 1), stream);
     each(count + 1, FirstAtLeast<std::uint32_t>{keys.first.data, vertices, 0, begin.data}, stream);
@@ -35,7 +45,6 @@ TentativeOn<T> tentative_on(const Aggregates& aggregates, std::int64_t block, co
          FillTentative<T>{members.first.data, of, block, k, q.data, made.matrix.indptr.data, indices.data,
                           values.data},
          stream);
-    synchronize(stream);  // before the buffers are freed
   }
   made.matrix.indices = indices, made.matrix.values = values;
   return {made.matrix, coarse};
@@ -49,17 +58,15 @@ Csr<T> smoothed_on(const Csr<T>& a, const Csr<T>& t, const Array<const T>& inver
   auto made = counted_on<T>(a.rows, a.cols, stream, [&](Offset* out) {
     each(a.rows + 1, CountSmoother<T>{smoother, out}, stream);
   });
-  const auto indices = memory_on<Index>(made.nnz, stream);
-  const auto values = memory_on<T>(made.nnz, stream);
+  const auto indices = scratch_on<Index>(made.nnz, stream);
+  const auto values = scratch_on<T>(made.nnz, stream);
   each(a.rows, FillSmoother<T>{smoother, made.matrix.indptr.data, indices.data, values.data}, stream);
   made.matrix.indices = indices, made.matrix.values = values;
-  auto p = spgemm_on<PlusTimes<T>>(made.matrix.view(), t.view(), stream);
-  synchronize(stream);
-  return p;
+  return spgemm_on<PlusTimes<T>>(made.matrix.view(), t.view(), stream);
 }
 
 Array<const double> ones_on(std::int64_t rows, std::int64_t block, Stream stream) {
-  const auto out = memory_on<double>(rows * block, stream);
+  const auto out = scratch_on<double>(rows * block, stream);
   each(rows, OnesOfBlock{block, out.data}, stream);
   return out;
 }

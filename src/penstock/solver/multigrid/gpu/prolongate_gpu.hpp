@@ -2,7 +2,8 @@
 #include "penstock/core/device.hpp"
 #include "penstock/solver/multigrid/prolongate.hpp"
 
-// Prolongators in the memory of the stream's device. All wait for the stream.
+// Prolongators in the memory of the stream's device. All but those of smoothed_on() are scratch memory of the stream, which outlives
+// them.
 namespace penstock {
 
 template <class T>

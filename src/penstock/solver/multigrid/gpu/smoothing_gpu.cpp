@@ -38,7 +38,7 @@ class HostSums {
 
 double largest_of(const Array<double>& of, Stream stream) {
   const auto chunks = std::min(kChunks, of.size);
-  const auto found = memory_on<double>(chunks, stream);
+  const auto found = scratch_on<double>(chunks, stream);
   each(chunks, LargestOfChunk{of.data, of.size, chunks, found.data}, stream);
   std::vector<double> here(at(chunks));
   copy_async(here.data(), found.data, found.bytes(), stream);
@@ -48,7 +48,7 @@ double largest_of(const Array<double>& of, Stream stream) {
 
 template <class T>
 double largest_row_sum_on(const Csr<T>& a, const Array<const T>& inverse, Stream stream) {
-  const auto ratios = memory_on<double>(a.rows, stream);
+  const auto ratios = scratch_on<double>(a.rows, stream);
   each(a.rows, SumRow<T, double>{a.view(), inverse.data, ratios.data}, stream);
   require_finite_rows(find_first(a.rows, NotFinite{ratios.data}, stream));
   return largest_of(ratios, stream);
@@ -71,7 +71,7 @@ Array<const T> inverse_row_sums_on(const Csr<T>& a, Stream stream) {
 }
 
 Csr<float> narrowed_on(const Csr<double>& a, double& scale, Stream stream) {
-  const auto diagonal = memory_on<double>(a.rows, stream);
+  const auto diagonal = scratch_on<double>(a.rows, stream);
   each(a.rows, TakeDiagonal<double>{a.indptr.data, a.indices.data, a.values.data, 0, 0, diagonal.data},
        stream);
   scale = narrowing_scale(largest_of(diagonal, stream));
@@ -90,7 +90,7 @@ void require_positive_diagonal_on(const Array<const T>& inverse, Stream stream) 
 template <class T>
 void require_symmetric_on(const Csr<T>& a, Stream stream) {
   const auto n = a.rows;
-  const DeviceVectors<T> work(n, 4, stream.where);
+  const ScratchVectors<T> work(n, 4, stream);
   const HostSums found(stream);
   const SumParts parts(stream);
   each(n, StartVectors<T>{nullptr, work[0], work[1]}, stream);
@@ -105,7 +105,7 @@ template <class T>
 double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Stream stream) {
   const auto n = a.rows;
   const double bound = largest_row_sum_on(a, inverse, stream);
-  const DeviceVectors<T> work(n, 4, stream.where);
+  const ScratchVectors<T> work(n, 4, stream);
   T *v = work[0], *before = work[1], *const scaled = work[2], *const q = work[3];
   const HostSums found(stream);
   const SumParts parts(stream);
