@@ -14,7 +14,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "sssp": ("auto", "near_far", "bellman_ford"),
 }
 # the functions that read packed lists
-_PACKED = ("bfs", "connected_components")
+_PACKED = ("bfs", "connected_components", "sssp")
 _BASELINES = ("level_synchronous", "label_propagation", "bellman_ford")
 
 # function -> the fields that it reads
@@ -143,7 +143,12 @@ def settled(given: GpuOptions | None, function: str, on_gpu: bool) -> GpuOptions
             )
     if given.home == "packed" and like not in _PACKED:
         raise ValueError(
-            f"{function} reads no packed lists yet: leave 'packed' out of gpu_options, {' and '.join(_PACKED)} do"
+            f"{function} reads no packed lists yet: leave 'packed' out of gpu_options, {', '.join(_PACKED)} do"
+        )
+    if given.home == "packed" and given.cache:
+        raise ValueError(
+            f"{function}: packed lists are not cached, so cache={given.cache!r} would change nothing: leave it out, "
+            "or 'packed'"
         )
     if "method" in reads:
         check_names(_METHODS[like], method=given.method)

@@ -43,6 +43,8 @@ struct GpuGraphFacts {
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
+  std::int64_t cut_lists = 0;                      // how many packed lists are in pieces
+  bool lengths = false;                            // packed lists have the lengths of the edges
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;
   bool sample_given = false;  // whether the sample is that of the options, and was not made here

@@ -131,6 +131,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
     facts_.far_bytes = 4 * (all - p.near_words);
   }
   facts_.packed_bytes = lists->bytes();
+  facts_.cut_lists = lists->long_ends.size, facts_.lengths = lists->lengths;
   view_.packed = p;
 }
 

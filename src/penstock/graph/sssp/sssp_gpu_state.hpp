@@ -30,6 +30,10 @@ struct PathSegment {
 };
 /// An upper bound of the segments of all longer lists. A list may begin and end inside a segment.
 constexpr std::int64_t most_path_segments(Offset edges) { return 3 * (edges / kPathSegment) + 1; }
+/// The same where lists are packed: a segment is a piece of a list.
+constexpr std::int64_t most_packed_segments(Offset edges, std::int64_t cut_lists) {
+  return edges / kPackedPiece + cut_lists + 1;
+}
 
 /// Numbers that kernels write for the host, on the device. Those before `kept` are cleared before each window.
 struct PathCounts {
@@ -90,7 +94,12 @@ void list_window(const PathState<D>& s, Stream stream);
 template <class D>
 void measure_open(const ListView& g, const PathState<D>& s, Key<D> beyond, bool over_link, Stream stream);
 
-/// Weights along the edges and along the cached lists.
+/// The type of weights that stand in packed lists, beside the edges: a whole number.
+struct PackedLength {
+  std::uint32_t value;
+};
+
+/// Weights along the edges and along the cached lists; none where they are PackedLength.
 template <class W>
 struct WeightView {
   const W* edges = nullptr;
