@@ -76,7 +76,8 @@ def budget(a, near):
     if near is None:
         return None
     n, facts = a.shape[0], path_lists(a, weights_of(a)).facts()
-    return facts["head_bytes"] + 18 * n + (16 << 20) + (1 << 12) + int(near * facts["list_bytes"])
+    fixed = 13 * n + (10 << 20) + 16 * a.nnz // 1000 + (1 << 12)
+    return facts["head_bytes"] + fixed + int(near * facts["list_bytes"])
 
 
 def same(got, expected, what):
@@ -203,7 +204,7 @@ def test_packed_when_searches_have_paid_for_it():
     facts = path_lists(a, weights_of(a)).facts()
     a._derived.packed_paths = a._derived.packed_lists = None
     expected = ps.csgraph.sssp(a, 1, device="cpu")
-    with ps.options(device_memory=facts["bytes"] + 18 * a.shape[0] + (18 << 20)):
+    with ps.options(device_memory=facts["bytes"] + 13 * a.shape[0] + (11 << 20)):
         placed = []
         for seconds in (0.0, 100.0, 100.0):
             a._derived.link_seconds = seconds

@@ -152,7 +152,8 @@ def gpu_graph(
         sample = held_sample(graph)  # of the store that it is from
         graph._derived.gpu_graph = None
         packed = packed_lists(graph) if placement == "packed" and paths is None else paths
-        known = key, _core.gpu_graph(graph._core, *key[:3], sample, packed)
+        more: dict[str, Any] = {} if paths is None else {"paths": True}
+        known = key, _core.gpu_graph(graph._core, *key[:3], sample, packed, **more)
         graph._derived.gpu_graph = known
     return known[1]
 

@@ -57,9 +57,10 @@ def pack_paths_seconds(graph: csr_array) -> float:
 
 
 def sizes_of_packed_paths(graph: csr_array, weights: Any) -> dict[str, int]:
-    """As `sizes_of_packed`, with the lengths; ValueError where they cannot be packed."""
+    """As `sizes_of_packed`, with the lengths, for the function that places graphs; ValueError where they cannot be
+    packed."""
     held = _held(graph)
-    sizes = sizes_of_packed(graph)
+    sizes = sizes_of_packed(graph) | {"paths": True}
     if held is not None:
         return sizes | {"packed_bytes": int(held.facts()["bytes"])}
     bits = _bits(graph, weights)

@@ -47,15 +47,17 @@ class GpuOptions:
         memory, packed for packed lists. "packed" alone stands for the placement of this name, too.
     placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
-        device memory where they fit, else in place, their pages locked. "packed", for `bfs` and
-        `connected_components` on one GPU: lists of 4 to 17 bits an edge, which the CPU packs once, in device memory
-        as far as the budget goes, and the rest of them in pinned memory (docs/larger_graphs.md).
+        device memory where they fit, else in place, their pages locked. "packed", for `bfs`,
+        `connected_components` and `sssp` on one GPU: lists of 4 to 17 bits an edge and the bits of its length, which
+        the CPU packs once, in device memory as far as the budget goes, and the rest of them in pinned memory
+        (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one.
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
         asks before it reads lists in host memory. 4 where it is None.
     cache : bytes, or text such as "1GB", optional
         `sssp` and `dijkstra`: how much of its memory a GPU gives to copies of the shortest lists, which waste most of
-        the link. What the budget leaves where it is None; 0 for none. The first search of a graph decides.
+        the link. What the budget leaves where it is None; 0 for none. The first search of a graph decides. Not for
+        packed lists.
     counted : bool
         `ps.record` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels. Triangles
         are then counted over whole lists, as they are where an `access` is named.

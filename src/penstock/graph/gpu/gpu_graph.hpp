@@ -33,6 +33,7 @@ struct GpuGraphOptions {
   std::int64_t first = 0, count = -1;              // the vertices whose lists it has; -1: all from `first` on
   NeighbourSample sample = {};                     // that of all vertices of the graph, if the caller has it
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
+  bool paths = false;  // packed lists are for shortest paths, which leave them more room
 };
 struct GpuGraphFacts {
   int gpu = 0;
@@ -43,7 +44,6 @@ struct GpuGraphFacts {
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
-  std::int64_t cut_lists = 0;                      // how many packed lists are in pieces
   bool lengths = false;                            // packed lists have the lengths of the edges
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;

@@ -37,6 +37,9 @@ inline constexpr int kLongBits = 96;
 inline constexpr int kLengthBits = 16;         // of an edge's length, less the least one; at most
 inline constexpr std::int64_t kPackedPad = 2;  // words behind the last one that reads may touch
 
+/// An upper bound of the pieces of all lists that are cut: each has fewer than two for kPackedWhole entries.
+constexpr std::int64_t most_packed_pieces(Offset edges) { return 2 * (edges / kPackedWhole) + 1; }
+
 struct PackedListsView {
   std::int64_t vertices = 0;
   const std::uint64_t* bases = nullptr;  // for each 64 vertices a word

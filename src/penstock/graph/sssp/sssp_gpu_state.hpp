@@ -30,10 +30,6 @@ struct PathSegment {
 };
 /// An upper bound of the segments of all longer lists. A list may begin and end inside a segment.
 constexpr std::int64_t most_path_segments(Offset edges) { return 3 * (edges / kPathSegment) + 1; }
-/// The same where lists are packed: a segment is a piece of a list.
-constexpr std::int64_t most_packed_segments(Offset edges, std::int64_t cut_lists) {
-  return edges / kPackedPiece + cut_lists + 1;
-}
 
 /// Numbers that kernels write for the host, on the device. Those before `kept` are cleared before each window.
 struct PathCounts {
