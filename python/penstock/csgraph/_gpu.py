@@ -128,9 +128,12 @@ def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
     return [gpu] if fits else list(range(wanted))
 
 
-def _graph_key(gpu: int, placement: str, share: int) -> tuple[int, str, int]:
-    """What a kept graph on one GPU depends on: the last is its budget."""
-    return gpu, placement, _budget([gpu], share)
+def _graph_key(
+    gpu: int, placement: str, share: int, paths: bool = False
+) -> tuple[int, str, int, bool]:
+    """What a kept graph on one GPU depends on: the third is its budget, the last whether its packed lists are those of
+    shortest paths."""
+    return gpu, placement, _budget([gpu], share), paths
 
 
 def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, ...], str, int]:
@@ -138,29 +141,37 @@ def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, 
     return tuple(gpus), placement, _budget(gpus, share)
 
 
-def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 1) -> Any:
+def gpu_graph(
+    graph: csr_array, gpu: int, placement: str = "auto", share: int = 1, paths: Any = None
+) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
-    same budget (`options.device_memory`, of which this graph may take one part in `share`)."""
-    key = _graph_key(gpu, placement, share)
+    same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: packed lists with
+    lengths, for shortest paths."""
+    key = _graph_key(gpu, placement, share, paths is not None)
     known = graph._derived.gpu_graph
     if known is None or known[0] != key:
         sample = held_sample(graph)  # of the store that it is from
         graph._derived.gpu_graph = None
-        packed = graph._derived.packed_lists if placement == "packed" else None
-        known = key, _core.gpu_graph(graph._core, *key, sample, packed)
+        packed = paths
+        if placement == "packed" and paths is None:
+            packed = graph._derived.packed_lists
+        more: dict[str, Any] = {} if paths is None else {"paths": True}
+        known = key, _core.gpu_graph(graph._core, *key[:3], sample, packed, **more)
         graph._derived.gpu_graph = known
         if known[1].facts().get("packed_by") == "cpu":  # which takes long: not again
             graph._derived.packed_lists = known[1].packed_lists()
     return known[1]
 
 
-def knows_gpu_graph(graph: csr_array, gpus: list[int], placement: str, share: int = 1) -> bool:
+def knows_gpu_graph(
+    graph: csr_array, gpus: list[int], placement: str, share: int = 1, paths: bool = False
+) -> bool:
     """Whether `gpu_graph`, or `gpu_parts` for several GPUs, would make nothing anew."""
     if len(gpus) > 1:
         known = graph._derived.gpu_parts
         return known is not None and known[0][:3] == _parts_key(gpus, placement, share)
     known = graph._derived.gpu_graph
-    return known is not None and known[0] == _graph_key(gpus[0], placement, share)
+    return known is not None and known[0] == _graph_key(gpus[0], placement, share, paths)
 
 
 @dataclass(frozen=True)

@@ -149,7 +149,8 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
   const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
-  p.near_words = lists->prefix(packed_list_room(vertices(), left() - shared));
+  p.near_words = lists->prefix(options.paths ? packed_path_room(vertices(), edges.size, left())
+                                             : packed_list_room(vertices(), left() - shared));
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
@@ -163,6 +164,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
     facts_.far_bytes = 4 * (all - p.near_words);
   }
   facts_.packed_bytes = lists->bytes();
+  facts_.lengths = lists->lengths;
   view_.packed = p;
 }
 

@@ -196,7 +196,9 @@ PackedListsView PackedLists::view() const {
                       .far = words.data,
                       .near_words = words.size - kPackedPad,
                       .table_bits = table_bits,
-                      .step = repeats ? 0u : 1u};
+                      .step = repeats ? 0u : 1u,
+                      .length_bits = length_bits,
+                      .length_least = length_least};
   std::copy_n(tables, kPackedTables, out.tables);
   return out;
 }
