@@ -1,4 +1,4 @@
-"""What a search reads over the link, whatever the graph: at most the lists that are not on the GPU, once, and an eighth."""
+"""A search reads over the link at most the lists that are not on the GPU, once, and an eighth, whatever the graph."""
 
 import numpy as np
 import pytest

@@ -208,7 +208,7 @@ def free_bytes(graphs: list[csr_array], gpu: int) -> int:
 
 def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
-    packing pays; else "auto", which is the core's choice. Each of several GPUs packs a range of the vertices of its own."""
+    packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices."""
     graph, share, parts = graphs[0], len(graphs), len(gpus)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"

@@ -175,7 +175,7 @@ class BfsRun {
     copy_async(s_.before, work_.done(), 4 * s_.words, stream());
     gpu::begin_search(s_, source, stream());
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
-    gpu::next_frontier(out_view_, s_, 0, stream());
+    gpu::next_frontier(out_view_, s_, 0, ledger_.bounds(), stream());
     auto now = look();
     result_.reached = now.frontier;
     for (Index depth = 0; now.frontier > 0;) {
@@ -183,7 +183,7 @@ class BfsRun {
         now = small(now, depth);
         if (now.frontier == 0) break;
         fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
-        gpu::next_frontier(out_view_, s_, depth, stream());
+        gpu::next_frontier(out_view_, s_, depth, ledger_.bounds(), stream());
         now = look();
         continue;
       }
@@ -229,11 +229,11 @@ class BfsRun {
                        .far_bytes = spared,
                        .bytes_of_entry = entry_bytes},
                       stream());
-      const auto limited = ledger_.spare() < 0 ? 0.0f : float(entry_bytes);
+      const auto limited = ledger_.bounds() ? float(entry_bytes) : 0.0f;
       gpu::step_up(in_view_, s_, reach_of(g_.edges(), g_.in_core()), limited, options_.count, stream());
     }
     gpu::step_down(out_view_, s_, from.frontier, from.segments, up, access_, options_.count, stream());
-    gpu::next_frontier(out_view_, s_, depth, stream());
+    gpu::next_frontier(out_view_, s_, depth, ledger_.bounds(), stream());
     const auto& now = look();
     if (up && now.spent > 0)
       ledger_.add(double(now.spent), up_cost(now.open, double(from.edges), double(g_.edges()), mean_degree),

@@ -90,10 +90,11 @@ class LinkLedger {
   explicit LinkLedger(std::int64_t far = 0)
       : spare_(far > 0 ? kSpareShare * double(far) + double(kSpareBytes) : -1) {}
 
+  bool bounds() const { return spare_ >= 0; }  // whether there is anything to bound
   double spare() const { return spare_; }
   /// A bottom-up step has read `read` bytes, expected at `expected`, in units of up_cost(). `spared` is as for up_limit().
   void add(double read, double expected, double spared, bool given_up) {
-    if (spare_ < 0) return;
+    if (!bounds()) return;
     spare_ += (given_up ? 0 : spared) - read;
     if (spare_ < 0) spare_ = 0;
     if (given_up) factor_ *= 2;
