@@ -34,8 +34,9 @@ struct GpuGraphOptions {
   std::int64_t first = 0, count = -1;              // the vertices whose lists it has; -1: all from `first` on
   NeighbourSample sample = {};                     // that of all vertices of the graph, if the caller has it
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
-  std::int64_t piece_bytes =
-      0;  // of columns that travel together while the GPU packs lists; 0: what is fastest
+  bool paths = false;  // packed lists are for shortest paths, which leave them more room
+  // Of columns that travel together while the GPU packs lists; 0: what is fastest.
+  std::int64_t piece_bytes = 0;
 };
 /// Who packed the lists of a graph: it was given them, or they were packed while it was made.
 enum class PackedBy : std::uint8_t { nobody, given, cpu, gpu };
@@ -51,6 +52,7 @@ struct GpuGraphFacts {
   PackedBy packed_by = PackedBy::nobody;
   double pack_seconds = 0;  // that packing took, the edges' way to the GPU included if it packed them
   std::int64_t pack_link_bytes = 0;  // that went to the GPU for it
+  bool lengths = false;              // packed lists have the lengths of the edges
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;
   bool sample_given = false;  // whether the sample is that of the options, and was not made here
@@ -80,6 +82,15 @@ class GpuGraph {
   bool is_packed() const { return placement() == EdgePlacement::packed; }
   bool in_core() const {
     return placement() == EdgePlacement::device || (is_packed() && facts_.far_bytes == 0);
+  }
+  /// Bytes of lists that are read over the link, and those of an entry, on average.
+  std::int64_t far_bytes() const {
+    if (is_packed()) return facts_.far_bytes;
+    return in_core() ? 0 : 4 * (edges() - facts_.cached_edges);
+  }
+  double far_entry_bytes() const {
+    const auto lists = facts_.packed_bytes - facts_.offset_bytes;
+    return is_packed() && edges() > 0 ? double(lists) / double(edges()) : 4.0;
   }
   /// The policy that Python calls "auto": aligned over the link, direct in device memory, packed for packed lists.
   Access best_access() const {

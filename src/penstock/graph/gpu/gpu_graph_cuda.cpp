@@ -62,8 +62,6 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
                                  .all_vertices = part ? all : -1})
                          .placement;
   if (placement() == EdgePlacement::packed) {
-    require(!part,
-            "placement=\"packed\" is for graphs on one GPU: choose another one for a range of vertices");
     counts_ = take<LinkCounts>(1, "counters");
     view_ = {.vertices = vertices(), .counts = counts_.data};
     place_packed(options, edges);
@@ -125,18 +123,20 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
           Errc::not_accessible,
           "placement=\"packed\": the CPU looks at some of the lists, and cannot read them: give a matrix "
           "in host memory");
-    if (pack_there(options, edges)) return;
+    if (vertices() == all_vertices() && pack_there(options, edges)) return;
     lists = std::make_shared<const PackedLists>(pack_lists({.rows = all_vertices(),
                                                             .cols = all_vertices(),
                                                             .indptr = all_offsets_.data,
                                                             .indices = edges.data,
-                                                            .count = edges.size}));
+                                                            .count = edges.size},
+                                                           first_vertex(), vertices()));
     facts_.packed_by = PackedBy::cpu, facts_.pack_seconds = lists->seconds;
   }
   packed_lists_ = lists;
-  require(lists->vertices == vertices() && lists->edges == edges.size,
-          "the packed lists are of " + text(lists->vertices) + " vertices and " + text(lists->edges) +
-              " edges, and the graph has " + text(vertices()) + " and " + text(edges.size));
+  require(lists->vertices == vertices() && lists->first == first_vertex() && lists->edges == this->edges(),
+          "the packed lists are of " + text(lists->vertices) + " vertices from " + text(lists->first) +
+              " on and " + text(lists->edges) + " edges, and the graph has " + text(vertices()) + " from " +
+              text(first_vertex()) + " on and " + text(this->edges()));
   const auto put = [&](int i, const void* from, std::int64_t bytes, std::string_view what,
                        std::int64_t& account) {
     packed_[i] = take_bytes(bytes, what, account);
@@ -148,7 +148,9 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
       put(0, lists->bases.data, lists->bases.bytes(), "the bases of packed lists", facts_.offset_bytes));
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
-  p.near_words = lists->prefix(packed_list_room(vertices(), left()));
+  const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
+  p.near_words = lists->prefix(options.paths ? packed_path_room(vertices(), edges.size, left())
+                                             : packed_list_room(vertices(), left() - shared));
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
@@ -162,6 +164,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
     facts_.far_bytes = 4 * (all - p.near_words);
   }
   facts_.packed_bytes = lists->bytes();
+  facts_.lengths = lists->lengths;
   view_.packed = p;
 }
 

@@ -21,7 +21,7 @@ class Packer {
  public:
   Packer(const CsrView<One>& graph, std::int64_t first, std::int64_t count)
       : g_(graph), lists_(graph, first, count) {
-    out_.vertices = count, out_.edges = lists_.entries();
+    out_.vertices = count, out_.first = first, out_.edges = lists_.entries();
   }
 
   PackedLists run() {
@@ -183,17 +183,22 @@ class Packer {
 
 }  // namespace
 
-PackedLists pack_lists(const CsrView<One>& graph) { return Packer(graph, 0, graph.rows).run(); }
+PackedLists pack_lists(const CsrView<One>& graph, std::int64_t first, std::int64_t count) {
+  return Packer(graph, first, count < 0 ? graph.rows - first : count).run();
+}
 
 PackedListsView PackedLists::view() const {
   PackedListsView out{.vertices = vertices,
+                      .first = std::uint32_t(first),
                       .bases = bases.data,
                       .heads = heads.data,
                       .near = words.data,
                       .far = words.data,
                       .near_words = words.size - kPackedPad,
                       .table_bits = table_bits,
-                      .step = repeats ? 0u : 1u};
+                      .step = repeats ? 0u : 1u,
+                      .length_bits = length_bits,
+                      .length_least = length_least};
   std::copy_n(tables, kPackedTables, out.tables);
   return out;
 }
