@@ -14,7 +14,7 @@ PACKED = GpuOptions(placement="packed")
 
 
 def packed_there(a, piece_bytes=0, budget=0):
-    return _core.gpu_graph(a._core, 0, "packed", budget, None, None, piece_bytes)
+    return _core.gpu_graph(a._core, 0, "packed", budget, piece_bytes=piece_bytes)
 
 
 def by_the_gpu(a, piece_bytes=0):
@@ -104,14 +104,18 @@ def test_a_store_takes_what_the_gpu_packed(tmp_path):
     assert np.array_equal(ps.csgraph.bfs(b, 1, lists="packed", device="cpu"), levels)
 
 
-def test_auto_packs_when_it_pays():
+@pytest.mark.parametrize("place", ["host", "pinned"])
+def test_auto_packs_when_it_pays(place):
+    """By the second search at the latest, which would read all columns for its sample."""
     a = ps.generate.rmat(20, seed=9)
     levels = ps.csgraph.bfs(a, 1, device="cpu")
-    pinned = a.to("pinned")
-    with ps.options(device_memory=100_000_000):  # 168 MB as they are, 87 MB packed
-        for graph in (a, pinned):
-            with ps.record() as told:
-                for _ in range(4):
-                    assert np.array_equal(ps.csgraph.bfs(graph, 1, device=0), levels)
-            assert [e["graph"]["placement"] for e in told][2:] == ["packed"] * 2
-            assert told[-1]["graph"]["packed_by"] == "gpu"
+    a = a.to(place)
+    plans = []
+    with ps.options(device_memory=100_000_000), ps.record() as told:  # 168 MB as they are, 87 MB packed
+        for _ in range(4):
+            plans.append(ps.csgraph.explain(a, device=0).reason)
+            assert np.array_equal(ps.csgraph.bfs(a, 1, device=0), levels)
+    graphs = [e["graph"] for e in told]
+    seen = [(g["placement"], g["packed_by"], g["sample_kind"]) for g in graphs]
+    assert [g["placement"] for g in graphs][1:] == ["packed"] * 3, (seen, plans)
+    assert graphs[-1]["packed_by"] == "gpu", (seen, plans)

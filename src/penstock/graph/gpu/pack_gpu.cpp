@@ -1,5 +1,5 @@
-// Packs lists on a device (pack_gpu.hpp). The matrix comes in pieces of whole groups of 64 vertices, three of which are there at once: while
-// two travel, the one before is packed. First each list's bits are counted, by the text that the CPU packs with too; sums over
+// Packs lists on a device (pack_gpu.hpp). The matrix comes in pieces of whole groups of 64 vertices, three of which are there at once, on
+// streams of their own: while one travels, others are packed. First each list's bits are counted, by the text that the CPU packs with too; sums over
 // groups say where lists begin; then the bits are written (packed_steps.hpp). The tables are chosen before, by some lists that the
 // CPU reads while the first pieces travel.
 #include "penstock/graph/gpu/pack_gpu.hpp"
@@ -11,6 +11,7 @@
 #include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/graph/gpu/packed_steps.hpp"
 #include "penstock/graph/gpu/packed_tables.hpp"
@@ -26,13 +27,12 @@ constexpr double kSpare = 1.02;                   // of what a sample promises
 constexpr std::int64_t kSpareWords = 16 << 10;
 constexpr std::int64_t kAlways = 64;  // groups that a piece may have, however small
 constexpr int kSlots = 3;
-constexpr std::int64_t kBytesOfEntry = 24;  // more than pieces take for each
+constexpr std::int64_t kBytesOfEntry = 28;  // more than pieces take for each
 
 /// Bytes that pieces take on the device, what is computed of them included.
 std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices) {
   const auto longs = entries / kPackedWhole + 1;
-  return kSlots * (4 * entries + 8 * (vertices + 1)) + 9 * vertices + 8 * (vertices / kPackedGroup + 2) +
-         40 * longs;
+  return kSlots * (4 * entries + 17 * vertices + 8 * (vertices / kPackedGroup + 4) + 40 * longs);
 }
 
 template <class T>
@@ -45,6 +45,7 @@ std::shared_ptr<T> scratch_for(std::int64_t count, Stream stream) {
 struct HostPiece {
   std::int64_t first = 0, last = 0;
   Offset begin = 0, end = 0;
+  bool is_empty() const { return first == last; }
   std::vector<Index> longs = {};
   std::vector<Offset> parts = {0};
 };
@@ -60,6 +61,7 @@ class DevicePacker {
   }
   ~DevicePacker() {
     drain(copies_);
+    for (const auto& slot : slots_) drain(slot.stream);
     drain(stream_);
   }
   DevicePacker(const DevicePacker&) = delete;
@@ -90,11 +92,12 @@ class DevicePacker {
 
   /// Sizes of pieces, and the memory that does not depend on the sample.
   bool prepare() {
+    for (const auto& slot : slots_) drain(slot.stream);
     const auto fixed = 4 * n_ + 8 * (groups_ + 1);
     auto entries = options_.piece_bytes / 4;
     if (entries <= 0) {  // what searches take later is free until then
       const auto later = n_ * kVertexBytes + kPackedRoom;
-      const auto spare = std::int64_t(double(options_.memory) * (kSpare - 1)) + 16 * kSpareWords;
+      const auto spare = 4 * columns_.size / 50 + 16 * kSpareWords;  // more than kSpare of what is packed
       entries = std::clamp<std::int64_t>((later - spare) / kBytesOfEntry, kLeastEntries, kPieceEntries);
     }
     entries_ = std::min(std::max(entries, largest_group()), std::max<std::int64_t>(1, columns_.size));
@@ -107,14 +110,32 @@ class DevicePacker {
     out_.bases = allocate<std::uint64_t>(groups_ + 1, here_);
     out_.heads = allocate<std::uint32_t>(n_, here_);
     for (auto& slot : slots_) {
-      slot.offsets = scratch_for<Offset>(vertices_ + 1, stream_);
-      slot.columns = scratch_for<Index>(entries_, stream_);
-      record(slot.free, stream_);
+      slot.offsets = scratch_for<Offset>(vertices_ + 1, slot.stream);
+      slot.columns = scratch_for<Index>(entries_, slot.stream);
+      slot.info = scratch_for<std::uint8_t>(vertices_, slot.stream);
+      slot.edges = scratch_for<std::uint32_t>(2 * vertices_, slot.stream);
+      slot.before = scratch_for<Offset>(vertices_ / kPackedGroup + 1, slot.stream);
+      record(slot.free, slot.stream);
     }
-    info_ = scratch_for<std::uint8_t>(vertices_, stream_);
-    edges_ = scratch_for<std::uint32_t>(2 * vertices_, stream_);
-    before_ = scratch_for<Offset>(vertices_ / kPackedGroup + 1, stream_);
+    if (!totals_) {
+      const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
+      totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
+    }
     return true;
+  }
+
+  /// Memory for the words, by what the sample says, or all that is left.
+  bool take_words(const PackedSample& sample) {
+    const auto with_spare = [](std::int64_t words) {
+      return std::int64_t(double(words) * kSpare) + kSpareWords;
+    };
+    auto lists = with_spare(sample.list_words()), longs = with_spare(sample.long_words());
+    const auto most = std::max<std::int64_t>(0, room_ / 4 - 2 * kPackedPad);
+    if (lists + longs > most) {
+      lists = std::int64_t(double(most) * (double(lists) / double(lists + longs)));
+      longs = most - lists;
+    }
+    return grow(out_.lists, 0, lists) && grow(out_.longs, 0, longs);
   }
 
   std::int64_t largest_group() const {
@@ -131,29 +152,30 @@ class DevicePacker {
 
   bool pack(const CsrView<One>& graph, bool repeats) {
     PartUpload offsets(as_bytes(offsets_), copies_), columns(as_bytes(columns_), copies_);
-    HostPiece pieces[kSlots];
     std::int64_t sent = 0;  // vertices
-    const auto send_next = [&](int slot) {
-      pieces[slot] = {.first = sent, .last = sent};
-      if (!cut(pieces[slot])) return false;
-      sent = pieces[slot].last;
-      send(pieces[slot], slots_[slot], offsets, columns);
+    const auto send_next = [&](Slot& slot) {
+      slot.piece = {.first = sent, .last = sent};
+      if (!cut(slot.piece)) return false;
+      sent = slot.piece.last;
+      send(slot, offsets, columns);
       return true;
     };
-    for (int slot = 0; slot < kSlots; ++slot)
+    for (auto& slot : slots_)
       if (!send_next(slot)) return false;
     const auto sample = sample_lists(graph, 0, n_, repeats);
     code_ = sample.code;
     out_.repeats = sample.repeats, out_.table_bits = code_.table_bits;
     std::copy_n(code_.tables, kPackedTables, out_.tables);
-    const auto first = [&](std::int64_t words) { return std::int64_t(double(words) * kSpare) + kSpareWords; };
-    if (!grow(out_.lists, 0, first(sample.list_words())) || !grow(out_.longs, 0, first(sample.long_words())))
-      return false;
-    for (int slot = 0; pieces[slot].first < pieces[slot].last; slot = (slot + 1) % kSlots) {
-      if (!pack_piece(pieces[slot], slots_[slot])) return false;
-      record(slots_[slot].free, stream_);
+    if (!take_words(sample)) return false;
+    for (auto& slot : slots_) size_piece(slot);
+    for (int i = 0; !slots_[i].piece.is_empty(); i = (i + 1) % kSlots) {
+      auto& slot = slots_[i];
+      if (!write_piece(slot)) return false;
+      record(slot.free, slot.stream);
       if (!send_next(slot)) return false;
+      size_piece(slot);
     }
+    for (const auto& slot : slots_) synchronize(slot.stream);
     // What readers may touch behind the last word.
     fill_async(out_.lists.data + out_.list_words, 0, 4 * kPackedPad, stream_);
     fill_async(out_.longs.data + out_.long_words, 0, 4 * kPackedPad, stream_);
@@ -200,83 +222,112 @@ class DevicePacker {
     return true;
   }
 
+  /// A piece on its way, and what is computed of it on the device.
   struct Slot {
-    explicit Slot(Where where) : copied(where), free(where) {}
+    explicit Slot(Where where) : stream(where), copied(where), free(where) {}
+    OwnedStream stream;
+    OwnedEvent copied, free;
+    HostPiece piece;
+    RowPiece rows;
+    LongLists longs;
     std::shared_ptr<Offset> offsets;
     std::shared_ptr<Index> columns;
-    OwnedEvent copied, free;
+    std::shared_ptr<std::uint8_t> info;
+    std::shared_ptr<std::uint32_t> edges;
+    std::shared_ptr<Offset> before;
+    std::shared_ptr<Index> long_vertices;
+    std::shared_ptr<Offset> long_parts, long_words;
+    std::shared_ptr<std::uint8_t> long_table;
   };
+  std::int64_t count(const Slot& slot) const { return slot.piece.last - slot.piece.first; }
+  std::int64_t groups(const Slot& slot) const { return (count(slot) + kPackedGroup - 1) / kPackedGroup; }
+  std::uint32_t* heads(const Slot& slot) const { return out_.heads.data + slot.piece.first; }
+  Offset* totals(const Slot& slot) const { return totals_.get() + 2 * (&slot - slots_); }
 
-  void send(const HostPiece& piece, const Slot& slot, PartUpload& offsets, PartUpload& columns) {
-    if (piece.first == piece.last) return;
+  void send(Slot& slot, PartUpload& offsets, PartUpload& columns) {
+    const auto& piece = slot.piece;
+    if (piece.is_empty()) return;
     wait(copies_, slot.free);
-    const auto there = 8 * (piece.last - piece.first + 1), bytes = 4 * (piece.end - piece.begin);
+    const auto there = 8 * (count(slot) + 1), bytes = 4 * (piece.end - piece.begin);
     offsets.copy(slot.offsets.get(), 8 * piece.first, there);
     columns.copy(slot.columns.get(), 4 * piece.begin, bytes);
     out_.link_bytes += there + bytes;
     record(slot.copied, copies_);
   }
 
-  bool pack_piece(const HostPiece& piece, const Slot& slot) {
-    const auto count = piece.last - piece.first, groups = (count + kPackedGroup - 1) / kPackedGroup;
-    const RowPiece rows{.offsets = slot.offsets.get(),
-                        .columns = slot.columns.get(),
-                        .base = piece.begin,
-                        .first = Index(piece.first),
-                        .vertices = count,
-                        .cols = n_};
-    auto* const heads = out_.heads.data + piece.first;
-    const auto longs = place_long(piece);
-    wait(stream_, slot.copied);
-    each(count, SizeLists{rows, code_, heads, info_.get()}, stream_);
-    each(groups + 1, PlaceLists{count, groups, heads, info_.get(), before_.get()}, stream_);
-    prefix_sums(before_.get(), groups + 1, stream_);
-    if (longs.count > 0) {
-      each(longs.parts + 1, SizeLong{rows, code_, longs}, stream_);
-      prefix_sums(longs.words, longs.parts + 1, stream_);
-    }
-    Offset words = 0, long_words = 0;
-    copy_async(&words, before_.get() + groups, sizeof words, stream_);
-    if (longs.count > 0) copy_async(&long_words, longs.words + longs.parts, sizeof long_words, stream_);
-    synchronize(stream_);
-    if (words >= kFault || long_words >= kFault) return explain_fault(piece);
-    if (longs.count > 0) long_words += longs.parts;  // the directories
-    const auto done = double(piece.end) / double(std::max<Offset>(1, columns_.size));
+  /// Queues the counts of bits, the sums of which reach totals().
+  void size_piece(Slot& slot) {
+    if (slot.piece.is_empty()) return;
+    place_long(slot);
+    wait(slot.stream, slot.copied);
+    slot.rows = {.offsets = slot.offsets.get(),
+                 .columns = slot.columns.get(),
+                 .base = slot.piece.begin,
+                 .first = Index(slot.piece.first),
+                 .vertices = count(slot),
+                 .cols = n_};
+    const auto n = groups(slot);
+    auto* const before = slot.before.get();
+    each(count(slot), SizeLists{slot.rows, code_, heads(slot), slot.info.get()}, slot.stream);
+    each(n + 1, PlaceLists{count(slot), n, heads(slot), slot.info.get(), before}, slot.stream);
+    prefix_sums(before, n + 1, slot.stream);
+    copy_async(totals(slot), before + n, sizeof(Offset), slot.stream);
+    totals(slot)[1] = 0;
+    if (slot.longs.count == 0) return;
+    each(slot.longs.parts + 1, SizeLong{slot.rows, code_, slot.longs}, slot.stream);
+    prefix_sums(slot.longs.words, slot.longs.parts + 1, slot.stream);
+    copy_async(totals(slot) + 1, slot.longs.words + slot.longs.parts, sizeof(Offset), slot.stream);
+  }
+
+  /// Queues the bits, when the sums are known.
+  bool write_piece(Slot& slot) {
+    synchronize(slot.stream);
+    const auto words = totals(slot)[0];
+    auto long_words = totals(slot)[1];
+    if (words >= kFault || long_words >= kFault) return explain_fault(slot.piece);
+    long_words += slot.longs.parts;  // the directories
+    slot.longs.before = out_.long_words;
+    const auto done = double(slot.piece.end) / double(std::max<Offset>(1, columns_.size));
     if (!ensure(out_.lists, out_.list_words, words, done) ||
         !ensure(out_.longs, out_.long_words, long_words, done))
       return false;
     auto* const to = out_.lists.data + out_.list_words;
-    each(count, WriteLists{rows, code_, longs, heads, info_.get(), before_.get(), to, edges_.get()}, stream_);
-    each(groups,
-         WriteEdges{count, heads, edges_.get(), before_.get(), to,
-                    out_.bases.data + piece.first / kPackedGroup, out_.list_words},
-         stream_);
-    if (longs.count > 0) each(longs.parts, WriteLong{rows, code_, longs, out_.longs.data}, stream_);
+    const auto* const before = slot.before.get();
+    each(count(slot),
+         WriteLists{slot.rows, code_, slot.longs, heads(slot), slot.info.get(), before, to, slot.edges.get()},
+         slot.stream);
+    each(groups(slot),
+         WriteEdges{count(slot), heads(slot), slot.edges.get(), before, to,
+                    out_.bases.data + slot.piece.first / kPackedGroup, out_.list_words},
+         slot.stream);
+    if (slot.longs.count > 0)
+      each(slot.longs.parts, WriteLong{slot.rows, code_, slot.longs, out_.longs.data}, slot.stream);
     out_.list_words += words, out_.long_words += long_words;
-    if (piece.last == n_) {
+    if (slot.piece.last == n_) {
       last_base_ = std::uint64_t(out_.list_words);
-      copy_async(out_.bases.data + groups_, &last_base_, sizeof last_base_, stream_);
+      copy_async(out_.bases.data + groups_, &last_base_, sizeof last_base_, slot.stream);
     }
     return true;
   }
 
-  LongLists place_long(const HostPiece& piece) {
-    const auto count = std::ssize(piece.longs);
-    if (count == 0) return {};
+  void place_long(Slot& slot) {
+    const auto& piece = slot.piece;
+    const auto n = std::ssize(piece.longs);
+    slot.longs = {};
+    if (n == 0) return;
     const auto parts = piece.parts.back();
-    long_vertices_ = scratch_for<Index>(count, stream_);
-    long_parts_ = scratch_for<Offset>(count + 1, stream_);
-    long_words_ = scratch_for<Offset>(parts + 1, stream_);
-    long_table_ = scratch_for<std::uint8_t>(parts, stream_);
-    copy_async(long_vertices_.get(), piece.longs.data(), 4 * count, stream_);
-    copy_async(long_parts_.get(), piece.parts.data(), 8 * (count + 1), stream_);
-    return {.vertices = long_vertices_.get(),
-            .first_part = long_parts_.get(),
-            .count = count,
-            .parts = parts,
-            .words = long_words_.get(),
-            .table = long_table_.get(),
-            .before = out_.long_words};
+    slot.long_vertices = scratch_for<Index>(n, slot.stream);
+    slot.long_parts = scratch_for<Offset>(n + 1, slot.stream);
+    slot.long_words = scratch_for<Offset>(parts + 1, slot.stream);
+    slot.long_table = scratch_for<std::uint8_t>(parts, slot.stream);
+    copy_async(slot.long_vertices.get(), piece.longs.data(), 4 * n, slot.stream);
+    copy_async(slot.long_parts.get(), piece.parts.data(), 8 * (n + 1), slot.stream);
+    slot.longs = {.vertices = slot.long_vertices.get(),
+                  .first_part = slot.long_parts.get(),
+                  .count = n,
+                  .parts = parts,
+                  .words = slot.long_words.get(),
+                  .table = slot.long_table.get()};
   }
 
   /// What is wrong with a piece: a column twice, or what only the CPU packs or refuses.
@@ -307,6 +358,7 @@ class DevicePacker {
     if (bytes > room_) return fails("the packed lists exceed the room that is left of the GPU's budget");
     auto more = allocate<std::uint32_t>(most + kPackedPad, here_);
     if (used > 0) {
+      for (const auto& slot : slots_) synchronize(slot.stream);  // they write to it
       copy_async(more.data, words.data, 4 * used, stream_);
       synchronize(stream_);
     }
@@ -326,10 +378,7 @@ class DevicePacker {
   PackedCode code_;
   PackedOnGpu out_;
   Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where)};
-  std::shared_ptr<std::uint8_t> info_, long_table_;
-  std::shared_ptr<std::uint32_t> edges_;
-  std::shared_ptr<Offset> before_, long_parts_, long_words_;
-  std::shared_ptr<Index> long_vertices_;
+  std::shared_ptr<Offset> totals_;  // of each slot: words of lists, and of long ones
   std::uint64_t last_base_ = 0;
   bool meets_repeats_ = false;
   std::string why_;

@@ -88,7 +88,7 @@ struct PieceGaps {
     count = std::max(0, int(piece.size()) - 1);
     for (int i = 0; i < count; ++i)
       gap[i] = std::uint32_t(piece[std::size_t(i) + 1]) - std::uint32_t(piece[std::size_t(i)]) - step;
-    std::int64_t sum = 0;
+    int sum = 0;
     most = 0;
     for (int i = 0; i < count; ++i) {
       const int width = int(std::bit_width(gap[i]));

@@ -6,6 +6,8 @@
 #include <array>
 #include <limits>
 
+#include "penstock/core/array.hpp"
+
 namespace penstock {
 namespace {
 
@@ -49,12 +51,19 @@ Widths best_widths(const Counts& counts, int widest) {
 
 PackedCode choose_tables(const GapCounts& counts, int widest) {
   std::vector<Widths> of(kGapWidths * kGapWidths);  // of levels first to last
-  for (int first = 0; first < kGapWidths; ++first) {
+  for (int first = kGapWidths - 1; first >= 0; --first) {
     Counts sum{};
     for (int last = first; last < kGapWidths; ++last) {
-      for (int w = 0; w < kGapWidths; ++w)
-        sum[std::size_t(w)] += counts.gaps[std::size_t(last * kGapWidths + w)];
-      of[std::size_t(first * kGapWidths + last)] = best_widths(sum, last == kGapWidths - 1 ? widest : 0);
+      const auto now = at(first * kGapWidths + last);
+      // A level without lists changes nothing, but for the width of the last table.
+      if (last > first && counts.lists[at(first)] == 0) {
+        of[now] = of[now + kGapWidths];
+      } else if (last > first && last < kGapWidths - 1 && counts.lists[at(last)] == 0) {
+        of[now] = of[now - 1];
+      } else {
+        for (int w = 0; w < kGapWidths; ++w) sum[at(w)] += counts.gaps[at(last * kGapWidths + w)];
+        of[now] = best_widths(sum, last == kGapWidths - 1 ? widest : 0);
+      }
     }
   }
   std::int64_t lists = 0;
