@@ -1,9 +1,9 @@
 // Chooses how a graph's lists are packed by some of them (packed_tables.hpp), so that the edges need not be read once for the choice and
 // once for the bits.
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "penstock/graph/gpu/packed_groups.hpp"
 #include "penstock/graph/gpu/packed_lists.hpp"
@@ -21,9 +21,10 @@ class Sampler {
   }
 
   PackedSample run() {
-    count();
-    if (sees_repeats_ && !out_.repeats) out_.repeats = true, count();
-    measure();
+    if (!look()) {
+      out_.repeats = true;
+      look();
+    }
     return out_;
   }
 
@@ -31,67 +32,92 @@ class Sampler {
   static std::int64_t stride_of(std::int64_t vertices) {
     return std::max<std::int64_t>(1, vertices / kPackedGroup / kSampledGroups);
   }
-  static constexpr std::int64_t kShares = 64;  // of the groups, whose sums are added at the end
+  static constexpr std::int64_t kShares = 64;    // of the groups, whose sums are added at the end
+  static constexpr std::int64_t kHalfWord = 16;  // bits that are lost where a word is not full
 
-  static std::uint32_t step_of(bool repeats) { return repeats ? 0 : 1; }
+  /// Of lists up to kPackedWhole entries, or of longer ones.
+  struct Part {
+    GapCounts counts;
+    std::int64_t first_bits = 0;
+    Offset entries = 0;
+  };
+  struct Share {
+    Part whole, longer;
+    std::int64_t long_lists = 0;
+    bool repeats = false;
+  };
 
-  void count() {
-    const auto step = step_of(out_.repeats);
-    std::vector<GapCounts> shares(kShares);
-    std::atomic<bool> repeats = false;
+  void look_at(std::span<const Index> list, Index v, Share& own, PieceGaps& gaps) const {
+    const bool is_long = list.size() > kPackedWhole;
+    auto& part = is_long ? own.longer : own.whole;
+    own.long_lists += is_long;
+    part.entries += std::ssize(list);
+    ListGroups::each_piece(list, [&](std::span<const Index> piece) {
+      gaps.measure(piece, step());
+      ++part.counts.lists[at(gaps.level)];
+      for (int k = 0; k < gaps.count; ++k) ++part.counts.at(gaps.level, gaps.bits[k]);
+      const auto first = zigzag(std::int64_t(piece[0]) - v);
+      part.first_bits += 5 + first_width(std::uint32_t(width_code(first)));
+    });
+  }
+
+  /// Returns false if a list has a column twice and the gaps are counted as if none had.
+  bool look() {
+    std::vector<Share> shares(kShares);
     parallel_for(kShares, [&](std::int64_t share) {
       auto& own = shares[at(share)];
       std::vector<Index> scratch;
       PieceGaps gaps;
       const auto all = groups_.walked();
-      for (auto i = all * share / kShares; i < all * (share + 1) / kShares; ++i)
-        groups_.each_list(groups_.number(i), scratch, [&](Index, std::span<const Index> list) {
-          if (std::adjacent_find(list.begin(), list.end()) != list.end()) {
-            repeats.store(true, std::memory_order_relaxed);
-            if (step == 1) return;
-          }
-          ListGroups::each_piece(list, [&](std::span<const Index> piece) {
-            gaps.measure(piece, step);
-            ++own.lists[at(gaps.level)];
-            for (int k = 0; k < gaps.count; ++k) ++own.at(gaps.level, gaps.bits[k]);
-          });
+      for (auto i = all * share / kShares; i < all * (share + 1) / kShares && !own.repeats; ++i)
+        groups_.each_list(groups_.number(i), scratch, [&](Index v, std::span<const Index> list) {
+          if (!out_.repeats && std::adjacent_find(list.begin(), list.end()) != list.end()) own.repeats = true;
+          else look_at(list, v, own, gaps);
         });
       poll_interrupt();
     });
-    for (std::size_t i = 1; i < shares.size(); ++i) shares[0].add(shares[i]);
-    sees_repeats_ = repeats;
-    const int widest = int(std::bit_width(std::uint64_t(std::max<std::int64_t>(0, cols_ - 1))));
-    out_.code = choose_tables(shares[0], groups_.walked() < groups_.count() ? widest : 0);
-    out_.code.step = step;
+    if (std::any_of(shares.begin(), shares.end(), [](const Share& s) { return s.repeats; })) return false;
+    Share sum;
+    for (const auto& share : shares) {
+      add(share.whole, sum.whole), add(share.longer, sum.longer);
+      sum.long_lists += share.long_lists;
+    }
+    choose(sum);
+    return true;
+  }
+  static void add(const Part& part, Part& sum) {
+    sum.counts.add(part.counts);
+    sum.first_bits += part.first_bits, sum.entries += part.entries;
   }
 
-  void measure() {
-    std::int64_t bits = 0, long_bits = 0;
-    groups_.each([&](std::int64_t group, std::vector<Index>& scratch) {
-      std::int64_t own = 0, own_long = 0, entries = 0, long_entries = 0;
-      groups_.each_list(group, scratch, [&](Index v, std::span<const Index> list) {
-        const bool is_long = list.size() > kPackedWhole;
-        std::int64_t of_list = 0;
-        ListGroups::each_piece(list, [&](std::span<const Index> piece) {
-          const auto size = size_of_part(out_.code, {piece.data(), int(piece.size()), v, false}, cols_);
-          of_list += is_long ? (size.bits + 31) / 32 * 32 + 32 : size.bits;
-        });
-        (is_long ? own_long : own) += of_list;
-        own += is_long ? kLongBits : 0;
-        (is_long ? long_entries : entries) += std::ssize(list);
-      });
-      const std::lock_guard lock(adding_);
-      bits += (own + 31) / 32 * 32, long_bits += own_long;
-      out_.entries += entries, out_.long_entries += long_entries;
-    });
-    out_.bits = double(bits), out_.long_bits = double(long_bits);
+  void choose(const Share& sum) {
+    auto counts = sum.whole.counts;
+    counts.add(sum.longer.counts);
+    const int widest = int(std::bit_width(std::uint64_t(std::max<std::int64_t>(0, cols_ - 1))));
+    out_.code = choose_tables(counts, groups_.walked() < groups_.count() ? widest : 0);
+    out_.code.step = step();
+    const auto [bits, pieces] = bits_of(sum.whole);
+    const auto [long_bits, long_pieces] = bits_of(sum.longer);
+    out_.bits = double(bits + kLongBits * sum.long_lists + kHalfWord * groups_.walked());
+    out_.long_bits = double(long_bits + (32 + kHalfWord) * long_pieces);
+    out_.entries = sum.whole.entries, out_.long_entries = sum.longer.entries;
   }
+  /// What pieces take, and how many there are.
+  std::pair<std::int64_t, std::int64_t> bits_of(const Part& part) const {
+    std::int64_t bits = part.first_bits, pieces = 0;
+    for (int level = 0; level < kGapWidths; ++level) {
+      pieces += part.counts.lists[at(level)];
+      const auto table = out_.code.tables[out_.code.table_of[level]];
+      for (int w = 0; w < kGapWidths; ++w)
+        bits += part.counts.gaps[at(level * kGapWidths + w)] * (2 + stored_width(table, w));
+    }
+    return {bits + pieces * out_.code.table_bits, pieces};
+  }
+  std::uint32_t step() const { return out_.repeats ? 0 : 1; }
 
   ListGroups groups_;
   std::int64_t cols_;
   PackedSample out_;
-  bool sees_repeats_ = false;
-  std::mutex adding_;
 };
 
 }  // namespace
