@@ -259,28 +259,34 @@ def _is_packed(graph: csr_array) -> bool:
     return on_gpu or graph._derived.packed_lists is not None
 
 
+def _rate(graph: csr_array, gpu: int) -> float:
+    """Bytes a second from where the graph is to a GPU; pages of ordinary memory are locked on the way."""
+    if graph.place in ("pinned", "managed"):
+        return link_up(gpu)
+    return min(link_up(gpu), PAGEABLE if graph.place == "mapped" else LOCKS)
+
+
 def gpu_pack_seconds(graph: csr_array, gpu: int) -> float:
     """What a GPU takes to pack the lists: offsets and columns go there once."""
-    up = link_up(gpu)
-    if graph.place not in ("pinned", "managed"):
-        up = min(up, PAGEABLE if graph.place == "mapped" else LOCKS)
-    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / up
+    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpu)
 
 
 def _price(graph: csr_array, gpu: int) -> float:
-    """What packing takes beyond what lists take that are read where they are: a first search of those brings the
-    offsets, and locks the pages of the columns. The CPU packs lists that do not ascend, which the GPU does not."""
+    """What packing takes beyond what the next search takes if lists are read where they are. A first search brings the
+    offsets and locks the pages of the columns, a second one reads all columns for its sample."""
     derived = graph._derived
     if _is_packed(graph):
         return 0.0
     if derived.row_order is not None and not derived.row_order[0]:
-        return pack_seconds(graph)
-    spared = 0.0
-    if derived.gpu_graph is None:
-        spared = 8 * (graph.shape[0] + 1) / link_up(gpu)
-        if graph.place not in ("pinned", "managed"):
-            spared += 4 * graph.nnz / LOCKS
-    return max(0.0, gpu_pack_seconds(graph, gpu) - spared)
+        return pack_seconds(graph)  # the CPU packs lists that do not ascend
+    there, columns = derived.gpu_graph, 4 * graph.nnz
+    if there is None:
+        spared = 8 * (graph.shape[0] + 1) / _rate(graph, gpu)
+        spared += 0.0 if graph.place in ("pinned", "managed") else columns / LOCKS
+    else:
+        sampled = there[1].facts().get("sample_kind") == "highest_degree"
+        spared = 0.0 if sampled else gpu_pack_seconds(graph, gpu)
+    return max(0.0, round(gpu_pack_seconds(graph, gpu) - spared, 9))
 
 
 def pack_seconds(graph: csr_array) -> float:
