@@ -34,8 +34,8 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 inline constexpr std::int64_t kVertexBytes = 18;
 /// What packed lists leave besides: cut lists, counters.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
-/// The same of shortest paths from packed lists: whole distances, a list, predecessors, bitmaps; besides, piles of small windows.
-inline constexpr std::int64_t kPathVertexBytes = 13, kPathRoom = 10 << 20;
+/// The same of shortest paths from packed lists: whole distances, a list, predecessors, bitmaps; besides, small windows.
+inline constexpr std::int64_t kPathVertexBytes = 13, kPathRoom = 12 << 20;
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
 /// most of the time of their top-down steps.
 inline constexpr std::int64_t kKeptShare = 4;
