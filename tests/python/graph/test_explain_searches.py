@@ -230,6 +230,14 @@ def test_several_gpus_divide_the_vertices(fresh, gpus):
     assert "GPU 0 and GPU 1" in str(plan) and "Each GPU takes" in str(plan)
 
 
+def test_each_of_several_gpus_packs_a_range(fresh, gpus):
+    packed = GpuOptions(placement="packed")
+    one = ps.csgraph.explain(fresh, "bfs", device=0, gpu_options=packed)
+    two = ps.csgraph.explain(fresh, "bfs", device=[0, 1], gpu_options=packed)
+    assert two.lists == "packed" and two.link_bytes == 0
+    assert two.gpu_bytes["lists"] == pytest.approx(one.gpu_bytes["lists"] / 2, rel=0.01)
+
+
 def test_refusals(fresh, gpus):
     explain = ps.csgraph.explain
     with pytest.raises(ValueError, match="function='pagerank' is unknown: choose one of bfs"):
@@ -242,7 +250,5 @@ def test_refusals(fresh, gpus):
         explain(fresh, "sssp", device=0, gpu_options=GpuOptions(placement="packed", cache="1MB"))
     with pytest.raises(ValueError, match="sssp runs on one GPU"):
         explain(fresh, "sssp", device=[0, 1])
-    with pytest.raises(ValueError, match="for graphs on one GPU"):
-        explain(fresh, "bfs", device=[0, 1], gpu_options=GpuOptions(placement="packed"))
     with pytest.raises(ValueError, match="lists='packed' is for the CPU"):
         explain(fresh, "bfs", device=0, lists="packed")

@@ -19,6 +19,9 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   d["sample_kind"] = f.sample_size > 0 ? nb::cast(std::string(name(f.sample_kind))) : nb::object(nb::none());
   d["sample_size"] = f.sample_size, d["sample_given"] = f.sample_given, d["cached_edges"] = f.cached_edges;
   d["packed_bytes"] = f.packed_bytes, d["far_bytes"] = f.far_bytes, d["lengths"] = f.lengths;
+  const char* const packers[] = {nullptr, nullptr, "cpu", "gpu"};
+  d["packed_by"] = packers[static_cast<int>(f.packed_by)], d["pack_seconds"] = f.pack_seconds;
+  d["pack_link_bytes"] = f.pack_link_bytes;
   d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds,
   d["cache_seconds"] = f.cache_seconds;
   return d;
@@ -147,6 +150,19 @@ void graph_gpu(nb::module_& m) {
           },
           "(slots a vertex, kind, slots) copied to host memory, or None where none has been made.")
       .def(
+          "packed_lists",
+          [](BoundGpuGraph& g) -> nb::object {
+            std::shared_ptr<const PackedLists> lists;
+            if constexpr (have_cuda) {
+              const nb::gil_scoped_release release;
+              const GraphTurn turn(*g.graph, nullptr);
+              lists = g.graph->packed_lists();
+            }
+            if (!lists) return nb::none();
+            return nb::cast(BoundPackedLists(std::move(lists)));
+          },
+          "Its packed lists in host memory, copied if the GPU packed them; None where they are not packed.")
+      .def(
           "make_cache",
           [](BoundGpuGraph& g, std::int64_t bytes) {
             if constexpr (have_cuda) {
@@ -160,20 +176,22 @@ void graph_gpu(nb::module_& m) {
   m.def(
       "gpu_graph",
       [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
-         const nb::object& sample, const BoundPackedLists* packed, bool paths) {
+         const nb::object& sample, const BoundPackedLists* packed, bool paths, std::int64_t piece_bytes) {
         return make_graph<GpuGraph>(a, GpuGraphOptions{.gpu = gpu,
                                                        .placement = placement_named(placement),
                                                        .device_memory = device_memory,
                                                        .sample = sample_from(sample),
                                                        .packed = packed ? packed->any() : nullptr,
-                                                       .paths = paths});
+                                                       .paths = paths,
+                                                       .piece_bytes = piece_bytes});
       },
       nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
       nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(), nb::arg("paths") = false,
+      nb::arg("piece_bytes") = 0,
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
-      "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\"; paths: "
-      "these are "
-      "for shortest paths alone, which leave more room for them.");
+      "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\", which are "
+      "made otherwise, by the GPU from pieces of so many bytes of columns (0: what is fastest); paths: these "
+      "are for shortest paths alone, which leave more room for them.");
   m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
         nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,

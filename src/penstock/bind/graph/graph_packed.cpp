@@ -6,12 +6,14 @@
 #include <nanobind/stl/tuple.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <tuple>
 
 #include "penstock/bind/graph/graph.hpp"
 #include "penstock/graph/bfs/bfs_packed.hpp"
 #include "penstock/graph/cc/cc.hpp"
+#include "penstock/graph/gpu/pack_gpu.hpp"
 #include "penstock/graph/sssp/packed_paths.hpp"
 
 namespace penstock::bind {
@@ -167,6 +169,29 @@ void graph_packed(nb::module_& m) {
         return BoundPackedLists(pack_lists(edges));
       },
       nb::arg("a"), "The packed lists of a square matrix in host memory, each in ascending order.");
+  m.def(
+      "pack_lists_in_pieces",
+      [](const Matrix& a, std::int64_t piece_bytes, std::int64_t memory) -> nb::object {
+        std::optional<PackedLists> lists;
+        {
+          const nb::gil_scoped_release release;
+          lists = std::visit(
+              [&](const auto& m) -> std::optional<PackedLists> {
+                const Stream stream{nullptr, Where{}};
+                std::string why;
+                const auto found = pack_lists_on(m.indptr, m.indices, stream,
+                                                 {.memory = memory, .piece_bytes = piece_bytes}, &why);
+                if (!found) return {};
+                return to_host(*found, stream);
+              },
+              a.any(release));
+        }
+        if (!lists) return nb::none();
+        return nb::cast(BoundPackedLists(std::move(*lists)));
+      },
+      nb::arg("a"), nb::arg("piece_bytes"), nb::arg("memory"),
+      "pack_lists(a) as a GPU makes them, with the CPU as the device; None where a GPU would leave them to "
+      "the CPU.");
   m.def(
       "pack_lengths",
       [](const BoundPackedLists& lists, const Matrix& a, const PathWeights& weights) {

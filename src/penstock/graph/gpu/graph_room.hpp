@@ -45,10 +45,8 @@ inline constexpr std::int64_t kSharedVertexBytes = 9;
 
 /// The bytes that a graph may take of a GPU: the budget, or where that is 0 what is free less kGpuReserve.
 std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes);
-/// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`; packed if packed
-/// lists of `packed_bytes` (0: there are none) and those arrays do; else pinned.
-EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget,
-                               std::int64_t packed_bytes = 0);
+/// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`, else pinned.
+EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget);
 /// The slots of the largest sample that fits into `left` bytes beside the arrays of the vertices, at most `wanted` (a multiple
 /// of 4); 0 if none fits.
 int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);

@@ -42,6 +42,8 @@ constexpr std::int64_t most_packed_pieces(Offset edges) { return 2 * (edges / kP
 
 struct PackedListsView {
   std::int64_t vertices = 0;
+  std::uint32_t first =
+      0;  // the number of the first vertex in the graph: first columns are relative to numbers there
   const std::uint64_t* bases = nullptr;  // for each 64 vertices a word
   const std::uint32_t* heads = nullptr;  // null: there is no packed form
   // Words [0, near_words) are at `near`, and all that `near` has not are at `far`, where positions count from the same start.
@@ -51,7 +53,8 @@ struct PackedListsView {
   std::uint32_t tables[kPackedTables] = {};  // four widths each, a byte a width, the first one the lowest
   int table_bits = 0;
   std::uint32_t step = 1;  // what is added to each gap
-  int length_bits = 0;     // that an entry's length takes in its list; 0: all edges have the least one
+  bool all_near = false;  // `far` is in the same memory as `near`: lists above kPackedWhole entries are apart
+  int length_bits = 0;    // that an entry's length takes in its list; 0: all edges have the least one
   std::uint32_t length_least = 1;
 };
 
@@ -94,14 +97,15 @@ constexpr PackedList packed_list(const PackedListsView& p, Index v) {
   const std::uint32_t degree = p.heads[v] >> kAtBits;
   const auto at = packed_place(p, v);
   const auto* words = packed_words(p, at);
-  if (degree != kInPieces) return {words, at, 0, degree, v, false, words == p.near};
+  if (degree != kInPieces) return {words, at, 0, degree, v, false, p.all_near || words == p.near};
   const auto directory =
       std::int64_t(std::uint64_t(bits_at(words, at + 64, 32)) << 32 | bits_at(words, at + 32, 32)) * 32;
   const auto* lists = packed_words(p, directory);
-  return {lists, directory, 0, Offset(bits_at(words, at, 32)), v, true, lists == p.near};
+  return {lists, directory, 0, Offset(bits_at(words, at, 32)), v, true, p.all_near || lists == p.near};
 }
 /// Whether v's list is not near, by its head alone. Where a part of the cut lists is near, all of them are said to be far.
 constexpr bool packed_far(const PackedListsView& p, Index v) {
+  if (p.all_near) return false;
   if (p.heads[v] >> kAtBits == kInPieces) return p.near_words < std::int64_t(p.bases[0]);  // they come first
   return packed_place(p, v) >> 5 >= p.near_words;
 }
@@ -124,7 +128,7 @@ constexpr PackedStart packed_start(const PackedListsView& p, const std::uint32_t
   for (int i = 1; i < kPackedTables; ++i) table = number == std::uint32_t(i) ? p.tables[i] : table;
   const int width = first_width(both >> p.table_bits);
   at += p.table_bits + 5;
-  return {at + width, std::uint32_t(vertex) + unzigzag(bits_at(words, at, width)), table};
+  return {at + width, p.first + std::uint32_t(vertex) + unzigzag(bits_at(words, at, width)), table};
 }
 
 /// The planes of a chunk of `gaps` gaps, and the bit where its gaps begin.

@@ -11,7 +11,7 @@ namespace penstock {
 /// The neighbour lists of a graph in their packed form (packed_form.hpp), in host memory. Lists above kPackedWhole entries come
 /// first, so that a prefix of the words holds those that most searches read.
 struct PackedLists {
-  std::int64_t vertices = 0;
+  std::int64_t vertices = 0, first = 0;  // the lists are those of `vertices` vertices from `first` on
   Offset edges = 0;
   Array<const std::uint64_t> bases;  // one for each 64 vertices, and the number of words
   Array<const std::uint32_t> heads;
@@ -35,9 +35,10 @@ struct PackedLists {
   std::int64_t prefix(std::int64_t room) const;
 };
 
-/// Packs the lists of a square matrix, which may be in any order (they are sorted) and have entries more than once. The result is
-/// the same for any number of threads. Throws Error{invalid_argument} for offsets or columns outside the matrix.
-PackedLists pack_lists(const CsrView<One>& graph);
+/// Packs the lists of a square matrix, which may be in any order (they are sorted) and have entries more than once; or those of
+/// rows [first, first + count), -1 being all from `first` on. The result is the same for any number of threads. Throws
+/// Error{invalid_argument} for offsets or columns outside the matrix.
+PackedLists pack_lists(const CsrView<One>& graph, std::int64_t first = 0, std::int64_t count = -1);
 
 /// For lists that come from elsewhere. Throws Error{invalid_argument} with what is wrong: sizes, which takes no time; or anything that
 /// would lead a reader beyond the words or the vertices, which decodes all lists.

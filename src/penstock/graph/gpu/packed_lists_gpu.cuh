@@ -126,13 +126,15 @@ __device__ void walk_packed(const ListView& g, const PackedList& list, F&& f) {
   }
 }
 
-/// Searches a list for an entry with hit(id), and returns it, or -1: as probe() of lists_gpu.cuh, by eight lanes.
-template <bool Count, class F>
-__device__ Index probe(const ListView& g, const PackedList& list, unsigned group, F&& hit) {
+/// Searches a list for an entry with hit(id), and returns it, or -1: as probe() of lists_gpu.cuh, by eight lanes. After each eight
+/// entries all lanes call done().
+template <bool Count, class F, class D>
+__device__ Index probe(const ListView& g, const PackedList& list, unsigned group, F&& hit, D&& done) {
   Index found = -1;
   decode<8, Count>(g, list, group, [&](Offset, Index u, bool mine) {
     const unsigned hits = __ballot_sync(group, mine && hit(u));
-    if (hits == 0) return false;
+    const bool stops = done();
+    if (hits == 0) return stops;
     found = __shfl_sync(group, u, __ffs(int(hits)) - 1);
     return true;
   });
