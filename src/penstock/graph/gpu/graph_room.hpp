@@ -34,8 +34,8 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 inline constexpr std::int64_t kVertexBytes = 18;
 /// What packed lists leave besides: counters, and what is allocated in whole pages.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
-/// The same of shortest paths from packed lists: whole distances, a list, predecessors, bitmaps; besides, piles of small windows.
-inline constexpr std::int64_t kPathVertexBytes = 13, kPathRoom = 10 << 20;
+/// The same of shortest paths from packed lists: whole distances, a list, predecessors, bitmaps; besides, small windows.
+inline constexpr std::int64_t kPathVertexBytes = 13, kPathRoom = 12 << 20;
 /// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
 constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 51; }
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
