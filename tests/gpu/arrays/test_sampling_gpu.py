@@ -165,6 +165,27 @@ def test_rows_of_features_on_the_gpu(lib):
         ps.sample.gather(there, numbers[:10], there[:10])
 
 
+def test_the_matrix_may_go_while_walks_are_queued(lib, rmat):
+    starts = np.arange(rmat.shape[0])
+    expected = ps.sample.random_walks(rmat, starts, 60, p=0.5)
+    for place in ("device", "pinned"):
+        got = [
+            ps.sample.random_walks(rmat.to(place), lib.array(starts), 60, p=0.5) for _ in range(3)
+        ]
+        for walks in got:
+            np.testing.assert_array_equal(lib.host(walks), expected)
+
+
+def test_features_of_another_library(rmat):
+    both = [make() for make in LIBRARIES.values()]
+    x = features((500, 16), np.float32, pinned=False)
+    ids = np.arange(0, 500, 3)
+    for one, other in (both, both[::-1]):
+        got = ps.sample.gather(one.array(x), other.array(ids))
+        assert type(got) is type(other.array(ids))
+        np.testing.assert_array_equal(other.host(got), x[ids])
+
+
 def test_rows_of_bfloat16():
     torch = pytest.importorskip("torch")
     x = torch.randn(300, 24).to(torch.bfloat16)

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <string>
 #include <variant>
 
@@ -19,7 +20,12 @@ class DeviceGraph {
   std::variant<std::monostate, Array<const float>, Array<const double>> weights;  // none: a pattern
   Array<const double> largest;  // weights of rows in the device's memory, once weighted walks need them
 
-  DeviceGraph() = default;
+  DeviceGraph(const DeviceGraph&) = delete;
+  DeviceGraph& operator=(const DeviceGraph&) = delete;
+  /// Waits for what is queued: the arrays may be freed next.
+  ~DeviceGraph() {
+    if (queued_) drain(where);
+  }
   /// Copies offsets that are elsewhere. Throws Error{not_accessible} for edges that the device cannot read.
   template <class V>
   DeviceGraph(const Csr<V>& a, Where w)
@@ -36,6 +42,8 @@ class DeviceGraph {
     if (offsets.place != device_place(where)) offsets = copied(offsets);
   }
   void keep_largest(const Array<const double>& of_rows) { largest = copied(of_rows); }
+  /// Whoever queues work that reads the graph, and does not wait for it, says so.
+  void note_queued() const { queued_ = true; }
 
  private:
   template <class T>
@@ -47,6 +55,7 @@ class DeviceGraph {
     synchronize(stream);
     return there;
   }
+  mutable std::atomic<bool> queued_ = false;
 };
 
 /// Memory for as long as a call takes, in the order of its stream.

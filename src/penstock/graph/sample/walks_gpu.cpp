@@ -42,6 +42,7 @@ void random_walks_on(const DeviceGraph& a, const Id* starts, std::int64_t n, boo
   const auto from = starts ? starts_on(starts, n, on_host, a.rows, stream) : Array<Index>{};
   const auto walk = [&]<class V>(const V* weights) {
     constexpr bool kWeighted = !is_pattern<V>;
+    a.note_queued();
     const auto go = [&]<bool kBiased>() {
       const auto rules =
           walk_rules<kWeighted, kBiased>(a.offsets.data, a.edges.data, weights, a.largest.data, options);
