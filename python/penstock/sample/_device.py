@@ -75,9 +75,10 @@ class DeviceDraws:
     def table(self, vertices: int, disjoint: bool) -> Any:
         return _core.DeviceTable(vertices, disjoint, self.gpu, self.stream)
 
-    def add_seeds(self, table: Any, some: Any, first: int) -> int:
+    def add_seeds(self, table: Any, some: Any, first: int, growth: int) -> int:
+        """`growth` is how many vertices may come of one seed, itself included."""
         n = self.numbers(some, "seeds")
-        table.add_seeds(n.pointer, n.size, n.wide, n.on_host, first)
+        table.add_seeds(n.pointer, n.size, n.wide, n.on_host, first, min(growth * n.size, 2**62))
         return n.size
 
     def hop(

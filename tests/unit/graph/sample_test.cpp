@@ -54,7 +54,7 @@ TEST(Sample, ADeviceDrawsWhatTheCpuDraws) {
     graph::VertexTable table(300, disjoint);
     table.add_seeds(seeds, 0);
     graph::DeviceTable numbers(300, disjoint, stream);
-    numbers.add_seeds(seeds.data(), std::ssize(seeds), true, 0);
+    numbers.add_seeds(seeds.data(), std::ssize(seeds), true, 0, 0);
     const auto n = table.size();
     for (const std::int64_t fanout : {3, -1}) {
       const graph::HopOptions how{.fanout = fanout, .seed = 5};

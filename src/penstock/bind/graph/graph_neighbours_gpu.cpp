@@ -80,11 +80,11 @@ void bound_walks_on(const BoundDeviceGraph& m, std::uintptr_t starts, std::int64
 }
 
 void add_seeds_on(DeviceTable& t, std::uintptr_t ids, std::int64_t n, bool wide, bool on_host,
-                  std::int64_t first_seed) {
+                  std::int64_t first_seed, std::int64_t expected) {
   const nb::gil_scoped_release release;
   const UseDevice use(t.stream().where);
-  if (wide) t.add_seeds(reinterpret_cast<const std::int64_t*>(ids), n, on_host, first_seed);
-  else t.add_seeds(reinterpret_cast<const std::int32_t*>(ids), n, on_host, first_seed);
+  if (wide) t.add_seeds(reinterpret_cast<const std::int64_t*>(ids), n, on_host, first_seed, expected);
+  else t.add_seeds(reinterpret_cast<const std::int32_t*>(ids), n, on_host, first_seed, expected);
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ void graph_neighbours_gpu(nb::module_& m) {
           },
           arg("universe"), arg("disjoint"), arg("gpu"), arg("stream"))
       .def("add_seeds", add_seeds_on, arg("ids"), arg("n"), arg("wide"), arg("on_host"), arg("first_seed"),
-           "Seeds at an address, as int64, or as int32 unless `wide`.")
+           arg("expected"), "Seeds at an address, as int64, or as int32 unless `wide`.")
       .def_prop_ro("size", &DeviceTable::size)
       .def(
           "copy",
