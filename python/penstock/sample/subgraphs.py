@@ -161,7 +161,7 @@ def _of_types(
     graphs = {_edge_type(t): as_matrix(a, "neighbors") for t, a in matrices.items()}
     sizes = _sizes(graphs)
     wanted = _fanouts(fanouts, graphs)
-    on_gpu = device_draws("neighbors", graphs.values(), seeds.values(), device)
+    on_gpu = device_draws("neighbors", graphs.values(), "seeds", seeds.values(), device)
     refuse_on_gpu("neighbors", on_gpu, weighted=weighted, time=time is not None)
     draws = _HostDraws() if on_gpu is None else on_gpu
     held = {t: draws.graph(a) for t, a in graphs.items()}
