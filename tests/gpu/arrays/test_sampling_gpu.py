@@ -149,6 +149,14 @@ def test_rows_of_pinned_features(lib, dtype, shape):
             np.testing.assert_array_equal(lib.host(got), x[ids])
 
 
+def test_many_rows_of_pinned_features(lib):
+    """So many come in the order of their addresses."""
+    x = ps.empty((1 << 21, 33), np.float32, ps.pinned)
+    x[:] = np.arange(x.shape[0])[:, None]
+    ids = np.random.default_rng(1).integers(0, x.shape[0], 100_000)
+    np.testing.assert_array_equal(lib.host(ps.sample.gather(x, lib.array(ids))), x[ids])
+
+
 def test_rows_of_features_on_the_gpu(lib):
     x = features((5000, 100), np.float32, pinned=False)
     ids = np.random.default_rng(3).integers(0, 5000, 20000)

@@ -194,3 +194,13 @@ def test_gathered_rows_are_numpys(dtype, width):
                 assert np.array_equal(gathered(x, ids), x[ids])
     with pytest.raises(ValueError, match=r"ids\[1\]=90 is outside 90 rows of features"):
         gathered(x, np.array([0, 90, -1]))
+
+
+def test_many_rows_are_gathered_in_the_order_of_their_addresses():
+    rows = 1 << 17
+    x = np.zeros((rows, 300), np.float64)  # 300 MB, of which few pages are touched
+    known = np.random.default_rng(1).choice(rows, 1500, replace=False)
+    x[known] = np.random.default_rng(2).random((known.size, 300))
+    for kind in (np.int32, np.int64):
+        ids = np.random.default_rng(3).choice(known, 1 << 15).astype(kind)
+        assert np.array_equal(gathered(x, ids), x[ids])
