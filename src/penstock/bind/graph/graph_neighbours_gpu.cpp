@@ -117,6 +117,7 @@ void graph_neighbours_gpu(nb::module_& m) {
       .def(
           "copy",
           [](const DeviceTable& t, std::uintptr_t vertices, std::uintptr_t seeds) {
+            const nb::gil_scoped_release release;
             copy_to(vertices, t.vertices(), t.size(), t.stream());
             if (t.disjoint()) copy_to(seeds, t.seeds(), t.size(), t.stream());
           },
@@ -126,6 +127,7 @@ void graph_neighbours_gpu(nb::module_& m) {
       .def(
           "copy",
           [](const DeviceHop& h, std::uintptr_t rows, std::uintptr_t columns, std::uintptr_t edges) {
+            const nb::gil_scoped_release release;
             copy_to(rows, h.edges.rows.data, h.edges.rows.size, h.stream);
             copy_to(columns, h.edges.columns.data, h.edges.columns.size, h.stream);
             copy_to(edges, h.edges.edges.data, h.edges.edges.size, h.stream);
