@@ -130,6 +130,10 @@ def test_a_solver_takes_no_memory_after_the_first_solve(lib):
         assert residual(a.to_scipy(), lib.get(x), b) <= 1.01e-8
         seen.append(info.iterations)
     assert max(seen) - min(seen) <= 1
+    told = solver.explain()
+    assert told.preconditioner_bytes == solver.M.nbytes > a.nbytes
+    assert 0 < told.product_seconds < told.seconds < 1
+    assert solver.M.explain().gpu == 0
 
 
 def test_threads_share_an_amg(lib):

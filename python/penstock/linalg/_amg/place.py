@@ -17,7 +17,7 @@ def applied_there(options: dict[str, Any]) -> bool:
 
 def gpu_of(a: csr_array) -> int | None:
     """The GPU that has the entries of `a`, or None."""
-    return _core.device_op(a._core, "float64").gpu if a.place == "device" else None
+    return int(_core.ordinal(a._core)) if a.place == "device" else None
 
 
 def same_entries(a: csr_array, b: csr_array) -> bool:
