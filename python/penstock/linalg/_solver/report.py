@@ -18,7 +18,7 @@ from penstock.linalg.preconditioners import Jacobi
 class SolverExplanation:
     """Predicted seconds and bytes of a Solver.
 
-    seconds : of an iteration: `product_seconds`, and what M and the vectors take at the bandwidth of the memory that they are in
+    seconds : of an iteration: `product_seconds`, and what M and the vectors take at the bandwidth of their memory
     setup_seconds : of getting ready, for a preconditioner with a name; measured_setup_seconds is what it took
     matrix_bytes, preconditioner_bytes, vector_bytes : that an iteration moves
     product : the Explanation of a product with the matrix that iterations use
