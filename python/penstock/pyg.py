@@ -5,6 +5,9 @@ Needs PyTorch Geometric (`pip install torch_geometric`), and neither pyg-lib nor
     sampler = ps.pyg.NeighborSampler(data, [10, 10])
     loader = torch_geometric.loader.NodeLoader(data, sampler, batch_size=1024)
 
+On a GPU (`device=`, or edges that are there) samples are tensors on that GPU, and rows of features that are there or in
+pinned memory are read by it.
+
 Without a Data object, edges and features are in stores: `data = (ps.pyg.FeatureStore(), ps.pyg.GraphStore())`.
 """
 
@@ -15,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock._matrix.given import as_matrix
+from penstock.csgraph._gpu import chosen_gpu
 from penstock.csgraph._graph import incoming
 from penstock.sample._arguments import flag
 from penstock.sample.features import gather
@@ -53,6 +58,11 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         The attribute, of the vertices or of the edges, with integer times: an edge is used for a seed if it, or the
         vertex it comes from, is not later. Seeds without a time of their own have that of the vertex. Data and
         HeteroData only.
+    device : "cpu", the number of a GPU, `ps.device(n)`, or None
+        The GPU that draws, without weights and times. Seeds go there, and samples are tensors there, so that the loader
+        must run in this process (`num_workers=0`). The edges of Data and HeteroData are copied there; those of a
+        GraphStore stay where they are, in the GPU's memory or in pinned memory. None: the GPU where the edges are, or
+        the CPU.
 
     Random numbers come from PyTorch's (`torch.manual_seed`): every mini-batch draws anew, and workers differ.
     """
@@ -66,6 +76,7 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         disjoint: bool = False,
         weight_attr: str | None = None,
         time_attr: str | None = None,
+        device: Any = None,
     ) -> None:
         self.num_neighbors = pyg_sampler.NumNeighbors(num_neighbors)
         self.replace = flag(replace, "replace")
@@ -93,6 +104,23 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             raise TypeError(
                 f"data is a {type(data).__name__}: give Data, HeteroData or a tuple of stores"
             )
+        self._to_gpu(_gpu_of_edges(data) if device is None else device)
+
+    def _to_gpu(self, device: Any) -> None:
+        """Lets a GPU draw, if it is one."""
+        gpu = None if device is None else chosen_gpu(next(iter(self._into.values())), device)
+        self._device = None if gpu is None else torch.device("cuda", gpu)
+        if gpu is None:
+            return
+        if self.weighted or self._edge_times is not None:
+            raise ValueError(
+                'weight_attr and time_attr are for samples that the CPU draws: give device="cpu"'
+            )
+        for key, a in self._into.items():
+            # What `_add` has made is in host memory; stores have matrices that stay where they are.
+            if a.place not in ("device", "pinned"):
+                self._into[key] = a.to(f"device:{gpu}" if key in self._perm else "pinned")
+        self._perm = {t: p if p is None else p.to(self._device) for t, p in self._perm.items()}
 
     @property
     def is_hetero(self) -> bool:
@@ -194,7 +222,7 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             wanted = {_turned(t): wanted[t] for t in types}
         S: Any = neighbors(
             {_turned(t): a for t, a in self._into.items()},
-            {t: v.numpy() for t, v in seeds.items()},
+            {t: self._seeds(v) for t, v in seeds.items()},
             wanted,
             **how,
         )
@@ -207,11 +235,16 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             )  # fmt: skip
         return self._hetero_output(S, types)
 
+    def _seeds(self, v: Any) -> Any:
+        if self._device is None:
+            return v.cpu().numpy()
+        return v.to(self._device, torch.long).contiguous()
+
     def _hetero_output(self, S: Any, types: list[Any]) -> Any:
         # Types of vertices without edges have no part in the sample.
         absent = [t for t in self.num_nodes if t not in S.vertices]
         node = {t: _tensor(x) for t, x in S.vertices.items()}
-        node.update({t: torch.empty(0, dtype=torch.long) for t in absent})
+        node.update({t: torch.empty(0, dtype=torch.long, device=self._device) for t in absent})
         hops = len(next(iter(S.vertices_per_hop.values())))
         edge = {t: _tensor(S.edges[_turned(t)]) if t in self._perm else None for t in types}
         return pyg_sampler.HeteroSamplerOutput(
@@ -292,7 +325,8 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
         features = ps.pyg.FeatureStore()
         features[None, "x"] = X              # the group is the type of vertex; None without types
 
-    Rows are read by `ps.sample.gather`.
+    Rows are read by `ps.sample.gather`: by a GPU where the wanted vertices are there, and the array too, or pinned
+    (`ps.empty(shape, dtype, ps.pinned)`); else by the CPU.
     """
 
     def __init__(self) -> None:
@@ -315,7 +349,7 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
         if array is None:
             return None
         if isinstance(attr.index, torch.Tensor | np.ndarray):
-            return torch.from_numpy(gather(array, attr.index))
+            return _tensor(gather(array, _index_for(array, attr.index)))
         part = array if attr.index is None else array[attr.index]
         return part if isinstance(part, torch.Tensor) else torch.from_numpy(np.array(part))
 
@@ -336,5 +370,34 @@ def _turned(t: Any) -> Any:
     return t[::-1]
 
 
-def _tensor(x: np.ndarray) -> Any:
-    return torch.from_numpy(x)
+def _tensor(x: Any) -> Any:
+    """What samples and rows are in, as a tensor: NumPy's arrays, or tensors already."""
+    return torch.from_numpy(x) if isinstance(x, np.ndarray) else x
+
+
+def _gpu_of_edges(data: Any) -> Any:
+    """The GPU where the edges are, or None."""
+    if isinstance(data, tuple):
+        there = [a for a in data[1].matrices.values() if a.place == "device"]
+        return _core.ordinal(there[0]._core) if there else None
+    stores = data.edge_stores
+    found = [x for s in stores for x in (s.get("edge_index"), s.get("adj_t")) if x is not None]
+    for x in found:
+        device = (
+            x.device() if callable(x.device) else x.device
+        )  # of torch-sparse's tensors it is a method
+        if device.type == "cuda":
+            return device.index
+    return None
+
+
+def _index_for(array: Any, index: Any) -> Any:
+    """The wanted rows on the side from which the array's can be read."""
+    if isinstance(array, torch.Tensor) and array.is_cuda:
+        return torch.as_tensor(index, device=array.device)
+    if not isinstance(index, torch.Tensor) or not index.is_cuda:
+        return index
+    pinned = (
+        array.is_pinned() if isinstance(array, torch.Tensor) else _core.memory_of(array) == "pinned"
+    )
+    return index if pinned else index.cpu()

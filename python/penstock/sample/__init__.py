@@ -1,7 +1,8 @@
 """Samples of large graphs, for learning: neighbourhoods, random walks, and rows of feature matrices.
 
-All run on the CPU, on all threads. What is drawn depends on `seed` alone: the numbers are hashes of the seed and of
-what draws, so that results are the same for any number of threads.
+On the CPU all run on all threads; `neighbors`, `random_walks` and `gather` also on a GPU, where the vertices that they
+are given are there. What is drawn depends on `seed` alone: the numbers are hashes of the seed and of what draws,
+so that results are the same for any number of threads, and on a GPU.
 
 >>> import penstock as ps
 >>> A = ps.generate.rmat(8, seed=1)

@@ -8,24 +8,34 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array
+from penstock._arrays.device import is_on_gpu
 from penstock.sample._arguments import int64s
+from penstock.sample._gather_gpu import gather_on_gpu
 
 
-def gather(features: Any, ids: Any, out: np.ndarray | None = None) -> np.ndarray:
-    """The rows `features[ids]`, copied by all threads.
+def gather(features: Any, ids: Any, out: Any = None) -> Any:
+    """The rows `features[ids]`, copied by all threads of the CPU, or by a GPU where the ids are.
 
     Parameters
     ----------
     features : array of shape (n, ...), of any type of fixed size
         Of NumPy, a memory-mapped file (`np.load(path, mmap_mode="r")`), or a tensor of PyTorch on the CPU. The bytes of
         a row must lie side by side; rows may have any distance. Rows of a memory-mapped file are read in the order of
-        their addresses.
+        their addresses. For ids on a GPU: an array on that GPU, or in pinned memory (`ps.empty(shape, dtype,
+        ps.pinned)`, `tensor.pin_memory()`), of which the GPU reads the wanted rows in place.
     ids : integers of shape (k,)
+        Of NumPy, or int32 or int64 on a GPU (CuPy, PyTorch, JAX).
     out : array of shape (k, ...), of features' type, C-contiguous, optional
-        Receives the rows.
+        Receives the rows; on the GPU, where the ids are there.
+
+    Returns
+    -------
+    NumPy's array, or one of the ids' library on their GPU. There the call waits for the ids, and queues the copies on
+    the library's stream: features must stay as they are until they are done.
 
     Raises ValueError for an id outside (negative ones, too), or an `out` that does not fit; TypeError for ids that
-    are no integers, or features of Python objects.
+    are no integers, or features of Python objects; PlacementError, with the remedy, for features that the GPU cannot
+    read, or on a GPU with ids in host memory.
 
     >>> import numpy as np, penstock as ps
     >>> ps.sample.gather(np.arange(6.0).reshape(3, 2), [2, 0, 2])
@@ -33,6 +43,12 @@ def gather(features: Any, ids: Any, out: np.ndarray | None = None) -> np.ndarray
            [0., 1.],
            [4., 5.]])
     """
+    if is_on_gpu(ids):
+        return gather_on_gpu(features, ids, out)
+    if is_on_gpu(features):
+        raise _core.PlacementError(
+            "features are on a GPU and ids in host memory: give ids as an array on that GPU"
+        )
     x = as_array(features)
     if x.ndim == 0 or x.dtype.hasobject:
         raise TypeError(

@@ -12,6 +12,7 @@ from penstock import _core
 from penstock._matrix.given import as_matrix
 from penstock.csgraph._graph import as_graph
 from penstock.sample._arguments import flag, int64s, integer, on_host, seed_number
+from penstock.sample._device import DeviceDraws, device_draws, refuse_on_gpu
 
 EdgeType = tuple[str, str, str]
 
@@ -20,32 +21,32 @@ EdgeType = tuple[str, str, str]
 class Subgraph:
     """The edges that were drawn, hop after hop, and the vertices at their ends, in the order in which they were found.
 
-    All arrays are int64. Edge k is the entry `A.data[edges[k]]`, from `vertices[rows[k]]` to
-    `vertices[columns[k]]`. The seeds are the first vertices. `vertices_per_hop` counts the seeds and then what each
-    hop has found, `edges_per_hop` what each has drawn. `batch` says to which seed a vertex belongs, where the
-    samples are disjoint; else it is None.
+    All arrays are int64, of NumPy, or of the seeds' library where the seeds are on a GPU. Edge k is the entry
+    `A.data[edges[k]]`, from `vertices[rows[k]]` to `vertices[columns[k]]`. The seeds are the first vertices.
+    `vertices_per_hop` counts the seeds and then what each hop has found, `edges_per_hop` what each has drawn. `batch`
+    says to which seed a vertex belongs, where the samples are disjoint; else it is None.
     """
 
-    vertices: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
-    edges: np.ndarray
+    vertices: Any
+    rows: Any
+    columns: Any
+    edges: Any
     vertices_per_hop: list[int]
     edges_per_hop: list[int]
-    batch: np.ndarray | None = None
+    batch: Any = None
 
 
 @dataclass(frozen=True, eq=False)
 class HeteroSubgraph:
     """As Subgraph, of a graph with types: dicts by the type of a vertex, or by (source, relation, destination)."""
 
-    vertices: dict[str, np.ndarray]
-    rows: dict[EdgeType, np.ndarray]
-    columns: dict[EdgeType, np.ndarray]
-    edges: dict[EdgeType, np.ndarray]
+    vertices: dict[str, Any]
+    rows: dict[EdgeType, Any]
+    columns: dict[EdgeType, Any]
+    edges: dict[EdgeType, Any]
     vertices_per_hop: dict[str, list[int]]
     edges_per_hop: dict[EdgeType, list[int]]
-    batch: dict[str, np.ndarray] | None = None
+    batch: dict[str, Any] | None = None
 
 
 def neighbors(
@@ -59,6 +60,7 @@ def neighbors(
     time: Any = None,
     seed_time: Any = None,
     seed: int = 0,
+    device: Any = None,
 ) -> Subgraph | HeteroSubgraph:
     """Draws edges of the seeds, then of the vertices that these lead to, and so on: a mini-batch of a large graph.
 
@@ -66,11 +68,12 @@ def neighbors(
     ----------
     A : csr_array of shape (n, n), or what csr_array takes; or a dict of matrices
         A stored entry (i, j) is an edge that leads from i to j. A dict has the types (source, relation, destination) as
-        keys, all strings; its matrices have a row for each source vertex and a column for each destination. The entries
-        may be mapped or in pinned memory; PlacementError, with the remedy, for those in a GPU's memory.
+        keys, all strings; its matrices have a row for each source vertex and a column for each destination. On the CPU
+        the entries may be mapped, too. For a GPU they are in its memory, or in pinned memory (`A.to(ps.pinned)`), of
+        which it reads those that it draws; 8 bytes a vertex are kept there.
     seeds : integers, or a dict of them by the type of vertex
-        The vertices at which to begin. One that repeats is sampled each time; what leads to it gets the first one's
-        number.
+        The vertices at which to begin. Of NumPy, or int32 or int64 on a GPU (CuPy, PyTorch, JAX), which then draws.
+        One that repeats is sampled each time; what leads to it gets the first one's number.
     fanouts : sequence of integers, or a dict of them by the type of edge, all of one length
         How many edges are drawn of each vertex in each hop; -1 for all.
     replace : bool
@@ -88,13 +91,17 @@ def neighbors(
         Needed with `time`.
     seed : int
         Of the random numbers.
+    device : "cpu", the number of a GPU, `ps.device(n)`, or None
+        None: the GPU where the seeds are, or the graph; else the CPU.
 
     Returns
     -------
-    Subgraph, or HeteroSubgraph for a dict of matrices. The same for any number of threads.
+    Subgraph, or HeteroSubgraph for a dict of matrices. The same for any number of threads, and for a GPU. It has arrays
+    of the seeds' library, on the same GPU, where the seeds are there.
 
     Raises ValueError for a seed outside the graph, and one that names the edge for a weight that was read and is
-    negative, NaN or infinite; TypeError for what is no integer.
+    negative, NaN or infinite, and for `weighted` or `time` on a GPU, which only the CPU has; TypeError for what is no
+    integer; PlacementError, with the remedy, for entries that the GPU, or the CPU, cannot read.
 
     PyTorch Geometric calls the edges into a vertex its neighbours: give the transpose for its sense, as `ps.pyg` does.
 
@@ -111,10 +118,10 @@ def neighbors(
     if (time is None) != (seed_time is None):
         raise ValueError("time and seed_time go together: give both, or neither")
     if isinstance(A, Mapping):
-        return _of_types(A, seeds, fanouts, how, disjoint, time, seed_time)
+        return _of_types(A, seeds, fanouts, how, disjoint, time, seed_time, device)
     if isinstance(seeds, Mapping) or isinstance(fanouts, Mapping) or isinstance(time, Mapping):
         raise TypeError("seeds, fanouts and time are dicts where A is a dict of matrices only")
-    graph = on_host(as_graph(A, "neighbors"), "neighbors")
+    graph = as_graph(A, "neighbors")
     # One type of vertices, and of edges.
     found = _of_types(
         {("", "", ""): graph},
@@ -124,6 +131,7 @@ def neighbors(
         disjoint,
         None if time is None else {("", "", ""): time},
         None if seed_time is None else {"": seed_time},
+        device,
     )
     (edges,) = found.edges
     return Subgraph(
@@ -145,44 +153,84 @@ def _of_types(
     disjoint: bool,
     time: Any,
     seed_time: Any,
+    device: Any,
 ) -> HeteroSubgraph:
     replace, weighted, random = how
-    graphs = {
-        _edge_type(t): on_host(as_matrix(a, "neighbors"), "neighbors") for t, a in matrices.items()
-    }
+    if not isinstance(seeds, Mapping):
+        raise TypeError("seeds must be a dict by the type of vertex, as A is a dict of matrices")
+    graphs = {_edge_type(t): as_matrix(a, "neighbors") for t, a in matrices.items()}
     sizes = _sizes(graphs)
     wanted = _fanouts(fanouts, graphs)
+    on_gpu = device_draws("neighbors", graphs.values(), seeds.values(), device)
+    refuse_on_gpu("neighbors", on_gpu, weighted=weighted, time=time is not None)
+    draws = _HostDraws() if on_gpu is None else on_gpu
+    held = {t: draws.graph(a) for t, a in graphs.items()}
     times = _times(time, graphs)
-    tables: dict[str, Any] = {t: _core.VertexTable(n, disjoint) for t, n in sizes.items()}
-    ends = _add_seeds(tables, seeds, seed_time)
-    rows: dict[EdgeType, list[np.ndarray]] = {t: [] for t in graphs}
-    columns: dict[EdgeType, list[np.ndarray]] = {t: [] for t in graphs}
-    edges: dict[EdgeType, list[np.ndarray]] = {t: [] for t in graphs}
+    tables: dict[str, Any] = {t: draws.table(n, disjoint) for t, n in sizes.items()}
+    ends = _add_seeds(draws, tables, seeds, seed_time)
+    hops: dict[EdgeType, list[Any]] = {t: [] for t in graphs}
     begins = dict.fromkeys(tables, 0)
     counts = {t: [table.size] for t, table in tables.items()}
     for hop in range(len(next(iter(wanted.values()), []))):
         until = {t: table.size for t, table in tables.items()}
-        for relation, (t, a) in enumerate(graphs.items()):
-            source, destination = tables[t[0]], tables[t[2]]
-            r, c, e = _core.sample_hop(
-                a._core, source, begins[t[0]], until[t[0]], destination, wanted[t][hop],
+        for relation, (t, a) in enumerate(held.items()):
+            found = draws.hop(
+                a, tables[t[0]], begins[t[0]], until[t[0]], tables[t[2]], wanted[t][hop],
                 replace, weighted, random, relation, times.get(t), ends if t in times else None,
             )  # fmt: skip
-            rows[t].append(r)
-            columns[t].append(c)
-            edges[t].append(e)
+            hops[t].append(found)
         for v, table in tables.items():
             counts[v].append(table.size - until[v])
         begins = until
+    edges = {t: draws.joined(some) for t, some in hops.items()}
+    ends_of = {t: draws.vertices(table, disjoint) for t, table in tables.items()}
     return HeteroSubgraph(
-        {t: table.vertices for t, table in tables.items()},
-        {t: _joined(some) for t, some in rows.items()},
-        {t: _joined(some) for t, some in columns.items()},
-        {t: _joined(some) for t, some in edges.items()},
+        {t: found for t, (found, _) in ends_of.items()},
+        {t: some[0] for t, some in edges.items()},
+        {t: some[1] for t, some in edges.items()},
+        {t: some[2] for t, some in edges.items()},
         counts,
-        {t: [len(some) for some in hops] for t, hops in edges.items()},
-        {t: table.seeds for t, table in tables.items()} if disjoint else None,
+        {t: [len(hop) for hop in some] for t, some in hops.items()},
+        {t: of for t, (_, of) in ends_of.items()} if disjoint else None,
     )
+
+
+class _Hop:
+    """The edges of one hop, as many as its length."""
+
+    def __init__(self, rows: np.ndarray, columns: np.ndarray, edges: np.ndarray) -> None:
+        self.rows, self.columns, self.edges = rows, columns, edges
+
+    def __len__(self) -> int:
+        return self.rows.size
+
+
+class _HostDraws:
+    """Draws on the CPU: what `DeviceDraws` does on a GPU."""
+
+    def graph(self, a: Any) -> Any:
+        return on_host(a, "neighbors")._core
+
+    def table(self, vertices: int, disjoint: bool) -> Any:
+        return _core.VertexTable(vertices, disjoint)
+
+    def add_seeds(self, table: Any, some: Any, first: int) -> int:
+        numbers = int64s(some, "seeds")
+        table.add_seeds(numbers, first)
+        return int(numbers.size)
+
+    def hop(self, *how: Any) -> _Hop:
+        return _Hop(*_core.sample_hop(*how))
+
+    def joined(self, hops: Sequence[_Hop]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return (
+            _joined([h.rows for h in hops]),
+            _joined([h.columns for h in hops]),
+            _joined([h.edges for h in hops]),
+        )
+
+    def vertices(self, table: Any, disjoint: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        return table.vertices, table.seeds if disjoint else None
 
 
 def _joined(hops: list[np.ndarray]) -> np.ndarray:
@@ -254,10 +302,13 @@ def _moments(some: Any, name: str) -> np.ndarray:
     return int64s(given.view(np.int64) if given.dtype.kind == "M" else given, name)
 
 
-def _add_seeds(tables: Mapping[str, Any], seeds: Any, seed_time: Any) -> np.ndarray | None:
+def _add_seeds(
+    draws: _HostDraws | DeviceDraws,
+    tables: Mapping[str, Any],
+    seeds: Mapping[str, Any],
+    seed_time: Any,
+) -> np.ndarray | None:
     """Puts seeds into their tables; the time of each, in the order of their numbers."""
-    if not isinstance(seeds, Mapping):
-        raise TypeError("seeds must be a dict by the type of vertex, as A is a dict of matrices")
     if seed_time is not None and not isinstance(seed_time, Mapping):
         raise TypeError("seed_time must be a dict by the type of vertex, as seeds is")
     if seed_time is not None and set(seed_time) != set(seeds):
@@ -266,11 +317,10 @@ def _add_seeds(tables: Mapping[str, Any], seeds: Any, seed_time: Any) -> np.ndar
     for t, some in seeds.items():
         if t not in tables:
             raise ValueError(f"seeds has vertices of type {t!r}, of which A has no edges")
-        numbers = int64s(some, "seeds")
-        tables[t].add_seeds(numbers, first)
-        first += numbers.size
+        count = draws.add_seeds(tables[t], some, first)
+        first += count
         if seed_time is not None:
             times.append(_moments(seed_time[t], "seed_time"))
-            if times[-1].size != numbers.size:
-                raise ValueError(f"seed_time has {times[-1].size} numbers for {numbers.size} seeds")
+            if times[-1].size != count:
+                raise ValueError(f"seed_time has {times[-1].size} numbers for {count} seeds")
     return _joined(times) if seed_time is not None else None

@@ -11,6 +11,7 @@ from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph, has_symmetric_pattern, vertex, vertices
 from penstock.sample._arguments import flag, integer, on_host, real, seed_number
+from penstock.sample._device import DeviceDraws, Numbers, device_draws
 
 
 def random_walks(
@@ -23,16 +24,19 @@ def random_walks(
     p: float = 1.0,
     q: float = 1.0,
     seed: int = 0,
-) -> np.ndarray:
+    device: Any = None,
+) -> Any:
     """Walks that draw an edge of each vertex they come to; with p and q those of node2vec (Grover, Leskovec 2016).
 
     Parameters
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
-        A stored entry (i, j) is an edge that leads from i to j. In any memory that the CPU reads. With p or q the
-        rows must ascend without repeats; `A.without_duplicates()` makes them so.
+        A stored entry (i, j) is an edge that leads from i to j. In any memory that the CPU reads; for a GPU in its
+        memory, or in pinned memory (`A.to(ps.pinned)`), of which it reads what it draws. With p or q the rows must
+        ascend without repeats; `A.without_duplicates()` makes them so.
     starts : integers of shape (k,), or None
-        Where walks begin, each as often as it is named; None: one at every vertex.
+        Where walks begin, each as often as it is named; None: one at every vertex. Of NumPy, or int32 or int64 on a
+        GPU (CuPy, PyTorch, JAX), which then does the walks.
     length : int
         Steps.
     restart : float from 0, below 1
@@ -44,34 +48,37 @@ def random_walks(
         which t has an edge to 1, and others to 1/q; with `weighted` times their values.
     seed : int
         Of the random numbers.
+    device : "cpu", the number of a GPU, `ps.device(n)`, or None
+        None: the GPU where the starts are, or the graph; else the CPU.
 
     Returns
     -------
-    int32 array of shape (k, length + 1). The first column are the starts; after a vertex without edges (or without
-    one of positive weight) a walk is -1. Walk i depends on the seed, i and its start alone, not on the number of
-    threads.
+    int32 array of shape (k, length + 1), of NumPy, or of the starts' library where they are on a GPU: there the call
+    waits for the starts, and queues the walks on the library's stream. The first column are the starts; after a vertex
+    without edges (or without one of positive weight) a walk is -1. Walk i depends on the seed, i and its start alone,
+    not on the number of threads, nor on whether a GPU does it.
 
     Raises ValueError for starts outside, and one that names the edge for a weight that is negative, NaN or infinite;
-    PlacementError for a matrix in a GPU's memory.
+    PlacementError, with the remedy, for entries that the GPU cannot read.
 
-    Edges are drawn by rejection (KnightKing: Yang et al., SOSP 2019); a thread moves 64 walkers at once.
+    Edges are drawn by rejection (KnightKing: Yang et al., SOSP 2019); a thread of the CPU moves 64 walkers at once, one
+    of a GPU does one walk.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 3, ([0, 1, 2], [1, 2, 3])), shape=(4, 4))
     >>> ps.sample.random_walks(A, [0, 2], 4).tolist()
     [[0, 1, 2, 3, -1], [2, 3, -1, -1, -1]]
     """
-    graph = on_host(as_graph(A, "random_walks"), "random_walks")
+    graph = as_graph(A, "random_walks")
+    draws = device_draws("random_walks", [graph], [] if starts is None else [starts], device)
+    if draws is None:
+        on_host(graph, "random_walks")
     steps = integer(length, "length", 0, 2**31 - 1)
     restart = real(restart, "restart", "from 0, below 1", lambda x: 0 <= x < 1)
     p = real(p, "p", "above 0", lambda x: x > 0)
     q = real(q, "q", "above 0", lambda x: x > 0)
     number = seed_number(seed)
     weighted = flag(weighted, "weighted")
-    if starts is None:
-        begin = np.arange(graph.shape[0], dtype=np.int32)
-    else:
-        begin = np.ascontiguousarray(vertices(graph, starts, "starts"))
     symmetric = False
     if p != 1 or q != 1:
         if not graph.has_canonical_format:
@@ -79,11 +86,25 @@ def random_walks(
                 "p and q need rows that ascend without repeats: give A.without_duplicates()"
             )
         symmetric = has_symmetric_pattern(graph)
-    walks: Any = _core.random_walks(
-        graph._core, begin, _largest(graph, weighted), steps, restart, weighted, p, q, symmetric,
-        number,
-    )  # fmt: skip
-    return cast("np.ndarray", walks.reshape(begin.size, steps + 1))
+    how = (steps, restart, weighted, p, q, symmetric, number)
+    if draws is not None:
+        return _walks_on_gpu(graph, draws, starts, how)
+    if starts is None:
+        begin = np.arange(graph.shape[0], dtype=np.int32)
+    else:
+        begin = np.ascontiguousarray(vertices(graph, starts, "starts"))
+    walks: Any = _core.random_walks(graph._core, begin, _largest(graph, weighted), *how)
+    return walks.reshape(begin.size, steps + 1)
+
+
+def _walks_on_gpu(graph: csr_array, draws: DeviceDraws, starts: Any, how: tuple[Any, ...]) -> Any:
+    there = draws.graph(graph)
+    largest = _largest(graph, how[2])
+    if largest is not None and not there.has_largest:
+        there.keep_largest(largest)
+    everywhere = Numbers(0, graph.shape[0], False, True, None)
+    begin = everywhere if starts is None else draws.numbers(starts, "starts")
+    return draws.walks(there, begin, (begin.size, how[0] + 1), how)
 
 
 def personalized_pagerank(
@@ -159,6 +180,7 @@ def _largest(graph: csr_array, weighted: bool) -> np.ndarray | None:
         return None
     known = graph._derived.largest_weights
     if known is None:
-        known = cast("np.ndarray", _core.largest_weights(graph._core))
+        read = graph.to("host") if graph.place == "device" else graph
+        known = cast("np.ndarray", _core.largest_weights(read._core))
         graph._derived.largest_weights = known
     return known

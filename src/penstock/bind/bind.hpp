@@ -48,6 +48,7 @@ void graph_paths(nb::module_&);
 void graph_negative(nb::module_&);
 void graph_sample(nb::module_&);
 void graph_neighbours(nb::module_&);
+void graph_neighbours_gpu(nb::module_&);
 void graph_walks(nb::module_&);
 void gather_rows(nb::module_&);
 void graph_spanning(nb::module_&);

@@ -36,6 +36,7 @@ NB_MODULE(_core, m) {
   penstock::bind::graph_spanning(m);
   penstock::bind::graph_sample(m);
   penstock::bind::graph_neighbours(m);
+  penstock::bind::graph_neighbours_gpu(m);
   penstock::bind::graph_walks(m);
   penstock::bind::gather_rows(m);
   penstock::bind::graph_ranks(m);

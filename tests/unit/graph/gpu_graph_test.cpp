@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "penstock/graph/bfs/bfs_gpu_rule.hpp"
 #include "penstock/graph/bfs/bfs_gpu_state.hpp"
 
@@ -25,11 +27,50 @@ TEST(GpuGraphPlan, ListsArePackedWhereTheyFitOnlySo) {
   const auto raw = 8 * (n + 1) + 4 * edges + (16 + kVertexBytes) * n;
   constexpr std::int64_t packed = edges * 3 / 2;
   const auto needed = packed + kVertexBytes * n + kPackedRoom;
-  EXPECT_EQ(choose_placement(n, edges, raw, packed), EdgePlacement::device);
-  EXPECT_EQ(choose_placement(n, edges, raw - 1, packed), EdgePlacement::packed);
-  EXPECT_EQ(choose_placement(n, edges, needed, packed), EdgePlacement::packed);
-  EXPECT_EQ(choose_placement(n, edges, needed - 1, packed), EdgePlacement::pinned);
-  EXPECT_EQ(choose_placement(n, edges, needed, 0), EdgePlacement::pinned);
+  EXPECT_LT(needed, raw);
+  const auto far = [&](std::int64_t budget, std::int64_t all_vertices = -1) {
+    return graph_room({.vertices = n,
+                       .edges = edges,
+                       .budget = budget,
+                       .placement = EdgePlacement::packed,
+                       .all_vertices = all_vertices,
+                       .packed_bytes = packed,
+                       .head_bytes = 5 * n})
+        .far_bytes;
+  };
+  EXPECT_EQ(far(needed), 0);
+  EXPECT_EQ(far(needed - 1), 1);
+  // A part keeps bitmaps and predecessors of all vertices besides.
+  EXPECT_EQ(far(needed + kSharedVertexBytes * 4 * n, 4 * n), 0);
+  EXPECT_EQ(far(needed + kSharedVertexBytes * 4 * n - 1, 4 * n), 1);
+}
+
+/// Whatever bottom-up steps find, and whenever they are given up, lists are read once and an eighth.
+TEST(GpuGraphPlan, ALedgerBoundsWhatASearchReads) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> any(0, 1);
+  for (int search = 0; search < 2000; ++search) {
+    const double pass = 1e6 + 1e10 * any(random) * any(random);
+    LinkLedger ledger(std::int64_t(pass + 0.5));
+    double left = pass, read = 0;  // lists that are still to be expanded
+    for (int level = 0; level < 60 && left > 0; ++level) {
+      const double frontier = level == 59 ? left : left * any(random) * any(random), edges = frontier / 4;
+      left -= frontier;
+      const double most = left * any(random), down = down_cost(edges * any(random), edges);
+      const double limit = up_limit(ledger.spare(), frontier, most, down);
+      EXPECT_GT(limit, 0);
+      const bool tries = any(random) < 0.7, given_up = tries && limit < most && any(random) < 0.5;
+      const double up = !tries ? 0 : given_up ? limit : std::min(limit, most) * any(random);
+      read += up + (tries && !given_up ? 0 : frontier);
+      if (up > 0) ledger.add(up, up_cost(edges, edges, pass, 16), frontier, given_up);
+      EXPECT_GE(ledger.factor(), 0.125);
+      EXPECT_LE(ledger.factor(), 4);
+    }
+    EXPECT_LE(read, pass * (1 + kSpareShare) + double(kSpareBytes) + 64);
+  }
+  const LinkLedger free(0);  // all lists are on the GPU
+  EXPECT_EQ(up_limit(free.spare(), 1e9, 1e9, 1e9), 0);
+  EXPECT_EQ(free.factor(), 1);
 }
 
 TEST(GpuGraphPlan, SamplesShrinkToWhatIsLeft) {

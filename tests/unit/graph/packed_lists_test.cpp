@@ -77,6 +77,24 @@ TEST(PackedLists, GiveBackListsOfAllLengths) {
   expect_round_trip(of_all_lengths(2, true));
 }
 
+TEST(PackedLists, GiveBackRangesOfRows) {
+  const auto g = of_all_lengths(3, false);
+  for (const auto& [first, count] :
+       {std::pair<std::int64_t, std::int64_t>{0, 6400}, {6400, 20'000}, {64, 0}, {26'400, -1}}) {
+    const auto packed = pack_lists(g.view(), first, count);
+    const auto rows = count < 0 ? g.rows() - first : count;
+    EXPECT_EQ(packed.vertices, rows);
+    std::vector<Offset> offsets(std::size_t(rows) + 1);
+    std::vector<Index> columns(std::size_t(packed.edges));
+    unpack_lists(packed, offsets.data(), columns.data());
+    const auto begin = g.offsets[std::size_t(first)];
+    for (std::int64_t v = 0; v <= rows; ++v)
+      ASSERT_EQ(offsets[std::size_t(v)], g.offsets[std::size_t(first + v)] - begin) << v;
+    EXPECT_TRUE(std::equal(columns.begin(), columns.end(), g.columns.begin() + begin));
+  }
+  EXPECT_THROW(pack_lists(g.view(), 60'000, 10'001), Error);
+}
+
 TEST(PackedLists, GiveBackTheSmallestGraphs) {
   expect_round_trip(graph_of({}));
   expect_round_trip(graph_of({{}}));

@@ -7,7 +7,9 @@
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/sample/neighbours.hpp"
+#include "penstock/graph/sample/neighbours_gpu.hpp"
 #include "penstock/graph/sample/walks.hpp"
+#include "penstock/graph/sample/walks_gpu.hpp"
 #include "support.hpp"
 
 namespace penstock {
@@ -36,6 +38,42 @@ TEST(Sample, HopsDrawEdgesOfTheGraphAndTheSameForAnyThreads) {
     if (first.empty()) first = drawn;
     EXPECT_EQ(drawn, first) << threads << " threads";
   }
+  set_num_threads(before);
+}
+
+TEST(Sample, ADeviceDrawsWhatTheCpuDraws) {
+  // Few vertices and many edges: threads meet in the slots of the device's table.
+  const auto a = test::matrix_of<One>(300, test::indptr_of(test::Rows::uniform, 300, 1), 2);
+  const graph::DeviceGraph there(a, Where{});
+  const Stream stream{nullptr, Where{}};
+  std::vector<std::int64_t> seeds(20000);
+  for (std::size_t i = 0; i < seeds.size(); ++i) seeds[i] = std::int64_t(i * 7 % 300);
+  const auto before = num_threads();
+  set_num_threads(4);
+  for (const bool disjoint : {false, true}) {
+    graph::VertexTable table(300, disjoint);
+    table.add_seeds(seeds, 0);
+    graph::DeviceTable numbers(300, disjoint, stream);
+    numbers.add_seeds(seeds.data(), std::ssize(seeds), true, 0);
+    const auto n = table.size();
+    for (const std::int64_t fanout : {3, -1}) {
+      const graph::HopOptions how{.fanout = fanout, .seed = 5};
+      const auto hop = graph::sample_hop(a, table, 0, n, table, how, {});
+      const auto same = graph::sample_hop_on(there, numbers, 0, n, numbers, how);
+      ASSERT_EQ(hop.edges.size, same.edges.size);
+      EXPECT_TRUE(std::ranges::equal(hop.rows.span(), same.rows.span()));
+      EXPECT_TRUE(std::ranges::equal(hop.columns.span(), same.columns.span()));
+      EXPECT_TRUE(std::ranges::equal(hop.edges.span(), same.edges.span()));
+    }
+    ASSERT_EQ(table.size(), numbers.size());
+    EXPECT_TRUE(std::equal(table.vertices().begin(), table.vertices().end(), numbers.vertices()));
+  }
+  std::vector<Index> starts(seeds.begin(), seeds.end());
+  const graph::WalkOptions how{.length = 6, .restart = 0.2, .seed = 9};
+  const auto walks = graph::random_walks(a, starts, {}, how);
+  std::vector<Index> same(std::size_t(walks.size));
+  graph::random_walks_on(there, seeds.data(), std::ssize(seeds), false, how, same.data(), stream);
+  EXPECT_TRUE(std::ranges::equal(walks.span(), same));
   set_num_threads(before);
 }
 

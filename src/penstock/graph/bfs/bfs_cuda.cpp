@@ -27,6 +27,7 @@ struct BfsWork {
         starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontier")),
         bits(g.take<gpu::Bits>(5 * words, "the visited vertices")),
         segments(g.take<gpu::Segment>(gpu::most_segments(g.edges()), "the cut lists")),
+        open_segments(g.take<gpu::Segment>(gpu::most_segments(g.edges()), "the cut lists")),
         counts(g.take<gpu::BfsCounts>(1, "counters")),
         small(g.take<gpu::SmallCounts>(3, "counters")),
         seen(allocate<gpu::BfsCounts>(1, {Memory::pinned, 0})) {}
@@ -46,6 +47,7 @@ struct BfsWork {
             .open_list = open_list.data,
             .starts = starts.data,
             .segments = segments.data,
+            .open_segments = open_segments.data,
             .counts = counts.data,
             .small = small.data};
   }
@@ -54,7 +56,7 @@ struct BfsWork {
   std::int64_t words;
   Array<Index> levels, list, open_list, starts, parents;
   Array<gpu::Bits> bits;
-  Array<gpu::Segment> segments;
+  Array<gpu::Segment> segments, open_segments;
   Array<gpu::BfsCounts> counts;
   Array<gpu::SmallCounts> small;
   Array<gpu::BfsCounts> seen;         // the copy that the host reads
@@ -78,6 +80,7 @@ class BfsRun {
     if (asks_any(options)) out.make_search_cache();
     out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
     access_ = out.access_or_best(options.access);
+    ledger_ = LinkLedger(out.far_bytes());
     require(
         !in || in->is_packed() == out.is_packed(),
         "bfs: the edges are packed and the reversed ones are not, or vice versa: give both one placement");
@@ -210,21 +213,31 @@ class BfsRun {
     const bool up = turn && in_;
     if (turn && !in_) result_.missed += std::int64_t(from.edges);
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
+    const double entry_bytes = g_.far_entry_bytes();
+    const double spared = far_bytes(double(from.far_edges), from.far_lists, entry_bytes);
+    const double mean_degree = double(g_.edges()) / double(std::max<std::int64_t>(1, work_.candidates));
     if (up) {
-      const auto candidates = double(std::max<std::int64_t>(1, work_.candidates));
       gpu::ask_samples(in_view_, s_, stream());
-      gpu::choose_way(s_,
+      gpu::choose_way(in_view_, s_,
                       {.frontier = double(from.frontier),
                        .edges = double(from.edges),
                        .long_edges = double(from.link_edges),
                        .all_edges = double(g_.edges()),
-                       .mean_degree = double(g_.edges()) / candidates},
+                       .mean_degree = mean_degree,
+                       .factor = ledger_.factor(),
+                       .spare = ledger_.spare(),
+                       .far_bytes = spared,
+                       .bytes_of_entry = entry_bytes},
                       stream());
+      const auto limited = ledger_.spare() < 0 ? 0.0f : float(entry_bytes);
+      gpu::step_up(in_view_, s_, reach_of(g_.edges(), g_.in_core()), limited, options_.count, stream());
     }
     gpu::step_down(out_view_, s_, from.frontier, from.segments, up, access_, options_.count, stream());
-    if (up) gpu::step_up(in_view_, s_, reach_of(g_.edges(), g_.in_core()), options_.count, stream());
     gpu::next_frontier(out_view_, s_, depth, stream());
     const auto& now = look();
+    if (up && now.spent > 0)
+      ledger_.add(double(now.spent), up_cost(now.open, double(from.edges), double(g_.edges()), mean_degree),
+                  spared, now.down != 0);
     const auto kind = !up ? BfsStepKind::top_down : now.down ? BfsStepKind::mixed : BfsStepKind::bottom_up;
     result_.steps.push_back({.kind = kind,
                              .first_level = depth,
@@ -255,6 +268,7 @@ class BfsRun {
   gpu::BfsState s_;
   ListView out_view_, in_view_;
   Access access_ = Access::aligned;
+  LinkLedger ledger_;
   BfsGpuResult result_;
 };
 

@@ -40,7 +40,8 @@ __global__ void __launch_bounds__(kThreads) find_new(BfsState s) {
 
 __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Index depth) {
   const unsigned lane = threadIdx.x & 31;
-  unsigned long long edges = 0, long_edges = 0, link_edges = 0;
+  unsigned long long edges = 0, long_edges = 0, link_edges = 0, far_edges = 0;
+  Index far_lists = 0;
   visit_bits(s.own_front, s.words, s.starts, [&](std::int64_t w, Bits word, Index position) {
     if (!(word >> lane & 1)) return;
     const auto v = Index(w * 32 + lane);
@@ -52,6 +53,8 @@ __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Ind
       const bool cached = g.list_begin && g.list_begin[v] < 0;
       long_edges += static_cast<unsigned long long>(degree);
       link_edges += static_cast<unsigned long long>(cached ? degree / kCachedCost : degree);
+      const bool near = g.packed.heads ? !g.packed.far || packed_list(g.packed, v).near : cached;
+      if (!near) far_edges += static_cast<unsigned long long>(degree), ++far_lists;
     }
     if (degree > kSegment) cut(s.segments, v, degree, &s.counts->segments);
   });
@@ -59,10 +62,14 @@ __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Ind
     edges += __shfl_down_sync(kAll, edges, d);
     long_edges += __shfl_down_sync(kAll, long_edges, d);
     link_edges += __shfl_down_sync(kAll, link_edges, d);
+    far_edges += __shfl_down_sync(kAll, far_edges, d);
+    far_lists += __shfl_down_sync(kAll, far_lists, d);
   }
   if (lane == 0 && edges) atomicAdd(&s.counts->edges, edges);
   if (lane == 0 && long_edges) atomicAdd(&s.counts->long_edges, long_edges);
   if (lane == 0 && link_edges) atomicAdd(&s.counts->link_edges, link_edges);
+  if (lane == 0 && far_edges) atomicAdd(&s.counts->far_edges, far_edges);
+  if (lane == 0 && far_lists) atomicAdd(&s.counts->far_lists, far_lists);
 }
 
 }  // namespace

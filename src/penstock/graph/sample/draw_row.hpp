@@ -7,6 +7,7 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/graph/sample/draws.hpp"
 #include "penstock/io/random.hpp"
 
 // Draws some of the entries 0, 1, ..., n - 1 of one row. It holds the memory that one row after the other needs.
@@ -21,19 +22,20 @@ class RowDraw {
       for (std::int64_t i = 0; i < n; ++i) take(i);
       return;
     }
-    // Floyd's method: each of the last k entries draws one up to itself, and takes itself if that is taken.
     chosen_.clear();
     const bool marks = k > kScanned;
     if (marks && std::ssize(marks_) * 64 < n) marks_.resize(at((n + 63) / 64));
-    for (auto i = n - k; i < n; ++i) {
-      auto j = below(random(static_cast<std::uint64_t>(i - (n - k))), i + 1);
-      const bool taken =
-          marks ? (marks_[at(j / 64)] >> (j % 64) & 1) : std::ranges::find(chosen_, j) != chosen_.end();
-      if (taken) j = i;
-      if (marks) marks_[at(j / 64)] |= std::uint64_t{1} << (j % 64);
-      chosen_.push_back(j);
-      take(j);
-    }
+    draw_subset(
+        n, k, random,
+        [&](std::int64_t j) {
+          return marks ? (marks_[at(j / 64)] >> (j % 64) & 1) != 0
+                       : std::ranges::find(chosen_, j) != chosen_.end();
+        },
+        [&](std::int64_t j) {
+          if (marks) marks_[at(j / 64)] |= std::uint64_t{1} << (j % 64);
+          chosen_.push_back(j);
+          take(j);
+        });
     if (marks)
       for (const auto j : chosen_) marks_[at(j / 64)] = 0;
   }
@@ -41,7 +43,7 @@ class RowDraw {
   /// k entries, each of them any of n.
   template <class Take>
   static void repeated(std::int64_t n, std::int64_t k, const Random& random, Take take) {
-    for (std::int64_t i = 0; i < k; ++i) take(below(random(static_cast<std::uint64_t>(i)), n));
+    for (std::int64_t i = 0; i < k; ++i) take(draw_again(n, i, random));
   }
 
   /// The same with probabilities weight(i) over their sum, by the sums up to each entry. Nothing where the sum is zero.

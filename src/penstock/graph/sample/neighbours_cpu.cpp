@@ -48,11 +48,11 @@ class HopDraws {
   void draw_of(std::int64_t vertex, std::int64_t n, std::int64_t number, Edge edge,
                std::vector<Offset>& edges) {
     const auto& o = options_;
-    const Random random(o.seed + 0x9e3779b97f4a7c15 * o.relation, static_cast<std::uint64_t>(number));
+    const auto random = draws_of(o.seed, o.relation, number);
     const auto take = [&](std::int64_t i) { edges.push_back(edge(i)); };
     const auto weight = [&](std::int64_t i) { return weight_of(vertex, edge(i)); };
     if (n == 0) return;
-    const auto k = o.fanout < 0 || (!o.replace && o.fanout > n) ? n : o.fanout;
+    const auto k = drawn_of(n, o.fanout, o.replace);
     if (o.fanout < 0 && !o.weighted) row_.subset(n, n, random, take);
     else if (o.weighted && o.replace && o.fanout >= 0) row_.repeated_weighted(n, k, random, weight, take);
     else if (o.weighted) row_.subset_weighted(n, k, random, weight, take);

@@ -1,34 +1,32 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <span>
-#include <utility>
 #include <vector>
 
+#include "penstock/core/array.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/sample/walker.hpp"
-#include "penstock/graph/sample/walks.hpp"
 
 // Walkers of one thread. A walk is a chain of reads, each of which waits for memory; a thread therefore moves many walkers
 // together: what one will read next is prefetched, and read when all others have had their turn.
 namespace penstock::graph {
 
-/// Steps are drawn by rejection, as in KnightKing (Yang et al., SOSP 2019): an edge of the row is drawn uniformly, and a dart
-/// below the largest possible preference says whether it is taken. What an edge back has beyond the others' largest is a
-/// stripe of its own, so that a small p does not make others be rejected. Darts below the least preference need no look
-/// whether the last vertex and the next are neighbours.
+/// The edge that a walker takes, or -1 where no edge has a positive weight, by the sums of the row's weights.
+template <class V, bool kWeighted, bool kBiased>
+Offset draw_by_sums(const WalkRules<V, kWeighted, kBiased>& rules, Walker& w, std::vector<double>& sums) {
+  sums.resize(at(w.degree));
+  double sum = 0;
+  for (std::int64_t i = 0; i < w.degree; ++i) sums[at(i)] = sum += rules.weight_of(w, i);
+  if (!(sum > 0)) return -1;
+  return w.first + (std::ranges::lower_bound(sums, w.draw_unit() * sum) - sums.begin());
+}
+
 template <class V, bool kWeighted, bool kBiased>
 class WalkGroup {
  public:
-  WalkGroup(const Csr<V>& a, std::span<const Index> starts, std::span<const double> largest,
-            const WalkOptions& options, Index* out)
-      : a_(a),
-        starts_(starts),
-        largest_(largest),
-        options_(options),
-        out_(out),
-        bias_(options.p, options.q),
-        restarts_(threshold(options.restart)) {}
+  WalkGroup(const WalkRules<V, kWeighted, kBiased>& rules, const Index* starts, Index* out)
+      : rules_(rules), starts_(starts), out_(out) {}
 
   /// Does the walks [first, last).
   void run(std::int64_t first, std::int64_t last) {
@@ -43,7 +41,7 @@ class WalkGroup {
       if constexpr (kBiased) test();
       for (std::int64_t i = 0; i < count_;) {
         auto& w = walkers_[at(i)];
-        if (w.step < options_.length || enter(w)) ++i;
+        if (w.step < rules_.length || enter(w)) ++i;
         else w = walkers_[at(--count_)];
       }
     }
@@ -51,135 +49,78 @@ class WalkGroup {
 
  private:
   static constexpr std::int64_t kWalkers = 64;
-  static constexpr int kTries = 48;              // rejections after which the whole row is looked at
-  static constexpr std::int64_t kShortRow = 12;  // of which weights are looked at one by one
   static constexpr Offset kMoved = -1;
 
   struct Test {
-    const Index* row;
-    std::int64_t size, walker;
-    Index column, to;
+    SearchedRow in;
+    std::int64_t walker;
+    Index to;
   };
 
   /// Puts the next walk in a walker's place; false where none is left.
   bool enter(Walker& w) {
     while (next_ < last_) {
       const auto i = next_++;
-      w = {.random = Random(options_.seed, static_cast<std::uint64_t>(i) + kWalkStream),
-           .at = starts_[at(i)],
-           .start = starts_[at(i)],
-           .out = out_ + i * (options_.length + 1)};
-      *w.out = w.at;
-      __builtin_prefetch(a_.indptr.data + w.at);
-      if (options_.length > 0) return true;
+      w = rules_.enter(i, starts_[i], out_);
+      __builtin_prefetch(rules_.indptr + w.at);
+      if (rules_.length > 0) return true;
     }
     return false;
   }
   void arrive(Walker& w, Index to) {
-    w.out[++w.step] = to;
-    w.before = w.at;
-    w.at = to;
-    w.tries = 0;
-    __builtin_prefetch(a_.indptr.data + to);
-    if constexpr (kWeighted) __builtin_prefetch(largest_.data() + to);
+    rules_.arrive(w, to);
+    fetch_vertex(to);
   }
-  void end(Walker& w) {
-    while (w.step < options_.length) w.out[++w.step] = kNowhere;
+  void fetch_vertex(Index v) {
+    __builtin_prefetch(rules_.indptr + v);
+    if constexpr (kWeighted) __builtin_prefetch(rules_.largest + v);
   }
   void take_by_sums(Walker& w) {
-    const auto edge = draw_by_sums<V, kWeighted, kBiased>(a_, w, bias_, sums_);
-    if (edge < 0) end(w);
-    else arrive(w, a_.indices.data[edge]);
-    w.edge = kMoved;
+    const auto edge = draw_by_sums(rules_, w, sums_);
+    if (edge < 0) rules_.end(w);
+    else arrive(w, rules_.indices[edge]);
   }
 
   /// Draws an edge and prefetches it, or moves the walker at once.
   void propose(Walker& w) {
-    w.edge = kMoved;
-    if (w.tries == 0) {
-      w.first = a_.indptr.data[w.at];
-      w.degree = a_.indptr.data[w.at + 1] - w.first;
-      if (w.degree == 0) return end(w);
-      if constexpr (kWeighted)
-        if (!(largest_[at(w.at)] > 0)) return end(w);
-      if (restarts_ != 0 && w.draw() < restarts_) {
-        arrive(w, w.start);
-        w.before = kNowhere;
-        return;
-      }
-      if constexpr (kWeighted && !kBiased)
-        if (w.degree <= kShortRow) return take_by_sums(w);
+    const auto what = rules_.propose(w);
+    if (what == Try::drawn) {
+      __builtin_prefetch(rules_.indices + w.edge);
+      if constexpr (kWeighted) __builtin_prefetch(rules_.values + w.edge);
+      return;
     }
-    if (w.tries++ == kTries) return take_by_sums(w);
-    if constexpr (kBiased) {
-      if (bias_.extra > 0 && w.before != kNowhere) {
-        const auto envelope = static_cast<double>(w.degree) * bias_.most + bias_.extra;
-        if (w.draw_unit() * envelope > static_cast<double>(w.degree) * bias_.most) return go_back(w);
-      }
-    }
-    w.edge = w.first + below(w.draw(), w.degree);
-    __builtin_prefetch(a_.indices.data + w.edge);
-    if constexpr (kWeighted) __builtin_prefetch(a_.values.data + w.edge);
-  }
-  /// The dart is in the stripe of the edge back, if there is one. `edge` stays kMoved: this try is over.
-  void go_back(Walker& w) {
-    const auto* row = a_.indices.data + w.first;
-    if constexpr (!kWeighted)
-      if (options_.symmetric) return arrive(w, w.before);
-    const auto* found = std::lower_bound(row, row + w.degree, w.before);
-    if (found == row + w.degree || *found != w.before) return;
-    if constexpr (kWeighted)
-      if (w.draw_unit() * largest_[at(w.at)] > static_cast<double>(a_.values.data[found - a_.indices.data]))
-        return;
-    arrive(w, w.before);
+    w.edge = kMoved;  // this try is over
+    if (what == Try::end) rules_.end(w);
+    else if (what == Try::restart) rules_.restart(w), fetch_vertex(w.at);
+    else if (what == Try::row) take_by_sums(w);
+    else if (what == Try::back) arrive(w, w.before);
   }
   void decide(std::int64_t i) {
     auto& w = walkers_[at(i)];
     if (w.edge == kMoved) return;
-    const auto to = a_.indices.data[w.edge];
-    if constexpr (!kWeighted && !kBiased) {
-      arrive(w, to);
-    } else {
-      double weight = 1, most = 1;
-      if constexpr (kWeighted)
-        weight = static_cast<double>(a_.values.data[w.edge]), most = largest_[at(w.at)];
-      const bool biased = kBiased && w.before != kNowhere;
-      const auto dart = w.draw_unit() * most * (biased ? bias_.most : 1);
-      if (!biased || to == w.before) {
-        if (dart <= weight * (biased ? bias_.near_back : 1)) arrive(w, to);
-      } else if (dart <= weight * bias_.least) {
-        arrive(w, to);
-      } else if (dart <= weight * bias_.most) {
-        __builtin_prefetch(a_.indptr.data + to);
-        // Whichever it is, one of "neighbours" and "no neighbours" takes the edge: the other rejects it.
-        tested_[at(tests_++)] = {nullptr, 0, i, to, to};
-      }
-    }
+    const auto to = rules_.indices[w.edge];
+    const auto what = rules_.decide(w, to);
+    if (what == Try::taken) return arrive(w, to);
+    if (what != Try::tested) return;
+    __builtin_prefetch(rules_.indptr + to);
+    tested_[at(tests_++)] = {{}, i, to};
   }
 
   /// Looks whether the ends of drawn edges are neighbours of the vertices before, in all searches together.
   void test() {
     for (std::int64_t i = 0; i < tests_; ++i) {
       auto& t = tested_[at(i)];
-      const auto before = walkers_[at(t.walker)].before;
-      auto first = a_.indptr.data[before];
-      t.size = a_.indptr.data[before + 1] - first;
-      if (options_.symmetric && a_.indptr.data[t.to + 1] - a_.indptr.data[t.to] < t.size) {
-        first = a_.indptr.data[t.to];
-        t.size = a_.indptr.data[t.to + 1] - first;
-        t.column = before;
-      }
-      t.row = a_.indices.data + first;
-      __builtin_prefetch(t.row + t.size / 2);
+      t.in = rules_.searched(walkers_[at(t.walker)].before, t.to);
+      __builtin_prefetch(t.in.row + t.in.size / 2);
     }
     std::array<std::int64_t, kWalkers> open;
     std::int64_t left = 0;
     for (std::int64_t i = 0; i < tests_; ++i)
-      if (tested_[at(i)].size > 1) open[at(left++)] = i;
+      if (tested_[at(i)].in.size > 1) open[at(left++)] = i;
     while (left > 0) {
       std::int64_t kept = 0;
       for (std::int64_t i = 0; i < left; ++i) {
-        auto& t = tested_[at(open[at(i)])];
+        auto& t = tested_[at(open[at(i)])].in;
         const auto half = t.size / 2;
         t.row += t.row[half - 1] < t.column ? half : 0;
         t.size -= half;
@@ -191,19 +132,14 @@ class WalkGroup {
     }
     for (std::int64_t i = 0; i < tests_; ++i) {
       const auto& t = tested_[at(i)];
-      const bool neighbours = t.size == 1 && *t.row == t.column;
-      if (neighbours == (bias_.away < 1)) arrive(walkers_[at(t.walker)], t.to);
+      const bool neighbours = t.in.size == 1 && *t.in.row == t.in.column;
+      if (rules_.is_taken(neighbours)) arrive(walkers_[at(t.walker)], t.to);
     }
   }
 
-  static constexpr std::uint64_t kWalkStream = std::uint64_t{1} << 62;
-  const Csr<V>& a_;
-  std::span<const Index> starts_;
-  std::span<const double> largest_;
-  const WalkOptions& options_;
+  const WalkRules<V, kWeighted, kBiased>& rules_;
+  const Index* starts_;
   Index* out_;
-  Bias bias_;
-  std::uint64_t restarts_;
   std::int64_t next_ = 0, last_ = 0, count_ = 0, tests_ = 0;
   std::array<Walker, kWalkers> walkers_;
   std::array<Test, kWalkers> tested_;

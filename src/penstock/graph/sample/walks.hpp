@@ -4,6 +4,7 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/format/csr.hpp"
+#include "penstock/graph/sample/walker.hpp"
 
 namespace penstock::graph {
 
@@ -15,6 +16,29 @@ struct WalkOptions {
   bool symmetric = false;   // every edge is there in both directions, and rows ascend without repeats
   std::uint64_t seed = 0;
 };
+
+/// What a walk does that has these options. `largest` as for random_walks.
+template <bool kWeighted, bool kBiased, class V>
+WalkRules<V, kWeighted, kBiased> walk_rules(const Offset* indptr, const Index* indices, const V* values,
+                                            const double* largest, const WalkOptions& o) {
+  return {indptr, indices,     values,  largest, Bias(o.p, o.q), threshold(o.restart),
+          o.seed, o.symmetric, o.length};
+}
+
+constexpr bool is_biased(const WalkOptions& o) { return o.p != 1 || o.q != 1; }
+
+/// Calls f.operator()<kWeighted, kBiased>() as the options say for values of type V.
+template <class V, class F>
+void with_kind(const WalkOptions& options, F&& f) {
+  const auto go = [&]<bool kWeighted>() {
+    if (is_biased(options)) f.template operator()<kWeighted, true>();
+    else f.template operator()<kWeighted, false>();
+  };
+  if constexpr (!is_pattern<V>) {
+    if (options.weighted) return go.template operator()<true>();
+  }
+  go.template operator()<false>();
+}
 
 /// The largest weight of each row, for `weighted`. Throws Error{invalid_argument} that names an edge whose weight is negative
 /// or not finite.

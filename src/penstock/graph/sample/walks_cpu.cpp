@@ -16,16 +16,6 @@ namespace {
 constexpr std::int64_t kMostWalks = 1 << 13;  // that a thread claims at once
 constexpr std::int64_t kWeightRows = 1 << 10;
 
-template <class V, bool kWeighted, bool kBiased>
-void walk_all_of(const Csr<V>& a, std::span<const Index> starts, std::span<const double> largest,
-                 const WalkOptions& options, Index* out) {
-  const auto walks = std::ssize(starts);
-  const auto range = std::clamp<std::int64_t>(walks / (4 * num_threads()), 1, kMostWalks);
-  parallel_ranges(walks, range, [&](std::int64_t first, std::int64_t last) {
-    WalkGroup<V, kWeighted, kBiased>(a, starts, largest, options, out).run(first, last);
-  });
-}
-
 }  // namespace
 
 template <class V>
@@ -58,15 +48,15 @@ template <class V>
 Array<Index> random_walks(const Csr<V>& a, std::span<const Index> starts, std::span<const double> largest,
                           const WalkOptions& options) {
   const auto out = allocate<Index>(std::ssize(starts) * (options.length + 1));
-  const bool biased = options.p != 1 || options.q != 1;
-  const auto go = [&]<bool kWeighted>() {
-    if (biased) walk_all_of<V, kWeighted, true>(a, starts, largest, options, out.data);
-    else walk_all_of<V, kWeighted, false>(a, starts, largest, options, out.data);
-  };
-  if constexpr (!is_pattern<V>) {
-    if (options.weighted) return go.template operator()<true>(), out;
-  }
-  go.template operator()<false>();
+  with_kind<V>(options, [&]<bool kWeighted, bool kBiased>() {
+    const auto rules =
+        walk_rules<kWeighted, kBiased>(a.indptr.data, a.indices.data, a.values.data, largest.data(), options);
+    const auto walks = std::ssize(starts);
+    const auto range = std::clamp<std::int64_t>(walks / (4 * num_threads()), 1, kMostWalks);
+    parallel_ranges(walks, range, [&](std::int64_t first, std::int64_t last) {
+      WalkGroup(rules, starts.data(), out.data).run(first, last);
+    });
+  });
   return out;
 }
 
@@ -76,7 +66,8 @@ Array<Index> walk_ends(const Csr<V>& a, Index source, std::int64_t walks, double
   constexpr std::int64_t kTogether = 64, kEnds = 1 << 12;
   const auto out = allocate<Index>(walks);
   const auto goes_on = threshold(damping);
-  const Bias unbiased(1, 1);
+  const auto rules =
+      walk_rules<!is_pattern<V>, false>(a.indptr.data, a.indices.data, a.values.data, largest.data(), {});
   parallel_ranges(walks, kEnds, [&](std::int64_t first, std::int64_t last) {
     std::vector<Walker> walkers(at(std::min(kTogether, last - first)));
     std::vector<double> sums;
@@ -96,7 +87,7 @@ Array<Index> walk_ends(const Csr<V>& a, Index source, std::int64_t walks, double
           w.first = a.indptr.data[w.at];
           w.degree = a.indptr.data[w.at + 1] - w.first;
           if (w.degree == 0 || (weighted && !is_pattern<V> && !(largest[at(w.at)] > 0))) w.edge = -1;
-          else if (weighted && !is_pattern<V>) w.edge = draw_by_sums<V, true, false>(a, w, unbiased, sums);
+          else if (weighted && !is_pattern<V>) w.edge = draw_by_sums(rules, w, sums);
           else w.edge = w.first + below(w.draw(), w.degree);
           if (w.edge >= 0) __builtin_prefetch(a.indices.data + w.edge);
           ++i;

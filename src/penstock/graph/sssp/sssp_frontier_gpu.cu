@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "penstock/graph/gpu/compact_gpu.cuh"
+#include "penstock/graph/gpu/lists_gpu.cuh"
 #include "penstock/graph/sssp/sssp_window_gpu.cuh"
 
 namespace penstock::gpu {
@@ -51,7 +52,8 @@ __global__ void __launch_bounds__(kThreads) find_nearest(PathState<D> s) {
 }
 
 __device__ bool over_link(const ListView& g, bool edges_over_link, Index v) {
-  return edges_over_link && !(g.list_begin && g.list_begin[v] < 0);
+  if (!edges_over_link) return false;
+  return g.offsets ? !(g.list_begin && g.list_begin[v] < 0) : packed_far(g.packed, v);
 }
 
 template <class D>
@@ -65,7 +67,7 @@ __global__ void __launch_bounds__(kThreads) mark_near(ListView g, PathState<D> s
       const auto v = Index(w * 32 + bit);
       if (!(s.distances[v] < end)) continue;
       near |= Bits(1) << bit;
-      const auto degree = static_cast<unsigned long long>(g.offsets[v + 1] - g.offsets[v]);
+      const auto degree = static_cast<unsigned long long>(degree_of(g, v));
       edges += degree;
       if (over_link(g, window.over_link, v)) link += degree;
     }
@@ -94,7 +96,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto stride = std::int64_t(gridDim.x) * kThreads;
   for (auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; v < s.vertices; v += stride) {
     if (!(s.distances[v] > beyond)) continue;
-    const auto degree = static_cast<unsigned long long>(g.offsets[v + 1] - g.offsets[v]);
+    const auto degree = static_cast<unsigned long long>(degree_of(g, Index(v)));
     edges += degree;
     if (over_link(g, link_too, Index(v))) link += degree;
   }

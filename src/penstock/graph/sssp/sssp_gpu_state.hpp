@@ -90,7 +90,12 @@ void list_window(const PathState<D>& s, Stream stream);
 template <class D>
 void measure_open(const ListView& g, const PathState<D>& s, Key<D> beyond, bool over_link, Stream stream);
 
-/// Weights along the edges and along the cached lists.
+/// The type of weights that stand in packed lists, beside the edges: a whole number.
+struct PackedLength {
+  std::uint32_t value;
+};
+
+/// Weights along the edges and along the cached lists; none where they are PackedLength.
 template <class W>
 struct WeightView {
   const W* edges = nullptr;

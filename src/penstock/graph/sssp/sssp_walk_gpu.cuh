@@ -1,11 +1,20 @@
 #pragma once
 #include "penstock/graph/sssp/sssp_edges_gpu.cuh"
 
-// Walks the lists of one window, or of one pass for predecessors. A warp takes 32 vertices. Lists above kPathSegment are cut,
+// Walks the lists of one window, or of one pass for predecessors. A warp takes 32 vertices. Lists above kUncut are cut,
 // and all warps share the pieces in a second kernel. sssp_walk_*_gpu.cu instantiate it.
 namespace penstock::gpu {
 namespace {
 
+/// Entries of a list that one warp walks.
+template <Access A>
+inline constexpr Offset kSegment = A == Access::packed ? kPackedPiece : kPathSegment;
+/// Longer lists are cut.
+template <Access A>
+inline constexpr Offset kUncut = A == Access::packed ? kPackedWhole : kPathSegment;
+
+/// How many entries before a list its first segment begins.
+__device__ inline Offset skew_of(const PackedList&) { return 0; }
 __device__ inline Offset skew_of(const List& list) {
   return Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % 32);
 }
@@ -23,14 +32,14 @@ __global__ void __launch_bounds__(kThreads)
   const auto i = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   Index v = 0;
   Key<D> own = kNoPath<D>;
-  List mine;
+  ListOf<A> mine;
   if (i < walk.count) {
     v = walk.list ? walk.list[i] : Index(i);
     own = __ldcg(&s.distances[v]);
-    if (e.concerns(own, walk.beyond)) mine = list_of(g, v);
+    if (e.concerns(own, walk.beyond)) mine = list_of<A>(g, v);
   }
-  if (A != Access::strided && mine.size() > kPathSegment) {
-    const auto pieces = Index((mine.size() + skew_of(mine) + kPathSegment - 1) / kPathSegment);
+  if (A != Access::strided && mine.size() > kUncut<A>) {
+    const auto pieces = Index((mine.size() + skew_of(mine) + kSegment<A> - 1) / kSegment<A>);
     const Index at = atomicAdd(&s.counts->segments, pieces);
     for (Index n = 0; n < pieces; ++n) s.segments[at + n] = {v, n};
     mine.end = mine.begin;
@@ -46,9 +55,9 @@ __global__ void __launch_bounds__(kThreads)
   for (auto n = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; n < count; n += stride) {
     const auto [v, number] = s.segments[n];
     const Key<D> own = __ldcg(&s.distances[v]);
-    List list = list_of(g, v);
-    const Offset first = list.begin - skew_of(list) + number * kPathSegment;
-    list.end = min(list.end, first + kPathSegment);
+    auto list = list_of<A>(g, v);
+    const Offset first = list.begin - skew_of(list) + number * kSegment<A>;
+    list.end = min(list.end, first + kSegment<A>);
     list.begin = max(list.begin, first);
     const auto found = min_warp(walk_list<A, Count>(g, weights, e, list, v, own));
     if ((threadIdx.x & 31) == 0) give(e, v, own, found);
@@ -60,15 +69,14 @@ __global__ void __launch_bounds__(kThreads) scan_lists(ListView g, WeightView<W>
                                                        D limit, const std::uint8_t* now, std::uint8_t* next) {
   const auto thread = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const auto v = thread / kLanes<A>;
-  List list;
+  ListOf<A> list;
   Key<D> from = 0;
   if (v < s.vertices && now[v]) {
-    list = list_of(g, Index(v));
+    list = list_of<A>(g, Index(v));
     from = __ldcg(&s.distances[v]);
   }
   if (A != Access::strided && list.size() == 0) return;
-  walk<A, Count>(list, g.counts, [&](Offset i, Index u) {
-    const W weight = load_weight<Count, A == Access::strided>(weights, list, i, g.counts);
+  walk_edges<A, Count>(g, weights, list, [&](Index u, W weight) {
     const D far = longer_by(length_of<D>(from), weight);
     if (!(key_of(far) < __ldcg(&s.distances[u]))) return;
     if (far > limit) {
@@ -80,13 +88,15 @@ __global__ void __launch_bounds__(kThreads) scan_lists(ListView g, WeightView<W>
   });
 }
 
-/// Calls f.operator()<A, Count>() with both as constants.
-template <class F>
+/// Calls f.operator()<A, Count>() with both as constants. Weights in packed lists are read by the one policy that decodes them.
+template <class W, class F>
 void with_policy(Access access, bool count, F&& f) {
-  with_access(access, [&]<Access A>() {
+  const auto policy = [&]<Access A>() {
     if (count) f.template operator()<A, true>();
     else f.template operator()<A, false>();
-  });
+  };
+  if constexpr (std::is_same_v<W, PackedLength>) policy.template operator()<Access::packed>();
+  else with_access(access, policy);
 }
 
 }  // namespace
@@ -97,7 +107,7 @@ void walk_paths(const ListView& g, const WeightView<W>& weights, const PathState
   if (walk.count == 0) return;
   const UseDevice use(stream.where);
   fill_async(&s.counts->segments, 0, sizeof(Index), stream);
-  with_policy(access, count, [&]<Access A, bool Count>() {
+  with_policy<W>(access, count, [&]<Access A, bool Count>() {
     launch(walk_lists<D, W, A, Count>, blocks_for(walk.count), stream, g, weights, s, walk);
     if constexpr (A != Access::strided)
       launch(walk_segments<D, W, A, Count>, full_grid(stream), stream, g, weights, s, walk);
@@ -109,7 +119,7 @@ void scan_paths(const ListView& g, const WeightView<W>& weights, const PathState
                 const std::uint8_t* now, std::uint8_t* next, Access access, bool count, Stream stream) {
   const UseDevice use(stream.where);
   fill_async(&s.counts->changed, 0, sizeof(unsigned), stream);
-  with_policy(access, count, [&]<Access A, bool Count>() {
+  with_policy<W>(access, count, [&]<Access A, bool Count>() {
     launch(scan_lists<D, W, A, Count>, blocks_for(s.vertices * kLanes<A>), stream, g, weights, s, limit, now,
            next);
   });

@@ -1,0 +1,143 @@
+// Samples of subgraphs on a GPU: what graph_neighbours.cpp binds, for arrays as addresses. The CPU is a device, too: GPU -1.
+#include "penstock/bind/graph/graph.hpp"
+#include "penstock/bind/on_gpu.hpp"
+#include "penstock/graph/sample/device_graph.hpp"
+#include "penstock/graph/sample/neighbours_gpu.hpp"
+#include "penstock/graph/sample/walks_gpu.hpp"
+
+namespace penstock::bind {
+namespace {
+
+using graph::DeviceGraph;
+using graph::DeviceTable;
+
+/// A graph, and the checks of its matrix.
+struct BoundDeviceGraph {
+  DeviceGraph graph;
+  Guard guard;
+};
+
+BoundDeviceGraph device_graph(const Matrix& m, int gpu) {
+  const nb::gil_scoped_release release;
+  return std::visit(
+      [&]<class V>(const Csr<V>& a) -> BoundDeviceGraph {
+        if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>) {
+          throw Error(Errc::invalid_argument,
+                      "the weights are complex: this graph algorithm needs real ones");
+        } else {
+          return {DeviceGraph(a, Where{gpu}), m.guard()};
+        }
+      },
+      m.any(release));
+}
+
+/// A hop that stays on the device until all are there.
+struct DeviceHop {
+  graph::HopEdges edges;
+  Stream stream;
+};
+
+void copy_to(std::uintptr_t to, const std::int64_t* from, std::int64_t n, Stream stream) {
+  if (n > 0)
+    copy_async(reinterpret_cast<void*>(to), from, n * static_cast<std::int64_t>(sizeof(std::int64_t)),
+               stream);
+}
+
+DeviceHop bound_hop_on(const BoundDeviceGraph& m, const DeviceTable& from, std::int64_t first,
+                       std::int64_t last, DeviceTable& to, std::int64_t fanout, bool replace,
+                       std::uint64_t seed, std::uint64_t relation) {
+  const auto& a = m.graph;
+  require(0 <= first && first <= last && last <= from.size(), "sample_hop_on: outside the table of vertices");
+  require(a.rows == from.universe() && a.cols == to.universe() && from.disjoint() == to.disjoint(),
+          "sample_hop_on: the tables are not for this matrix");
+  m.guard.require_whole();
+  const nb::gil_scoped_release release;
+  const UseDevice use(a.where);
+  return {graph::sample_hop_on(a, from, first, last, to,
+                               {.fanout = fanout, .replace = replace, .seed = seed, .relation = relation}),
+          to.stream()};
+}
+
+void bound_walks_on(const BoundDeviceGraph& m, std::uintptr_t starts, std::int64_t n, bool wide, bool on_host,
+                    std::int64_t length, double restart, bool weighted, double p, double q, bool symmetric,
+                    std::uint64_t seed, std::uintptr_t out, bool out_on_host, std::uintptr_t stream_handle) {
+  const auto& a = m.graph;
+  m.guard.require_whole();
+  const graph::WalkOptions options{length, restart, weighted, p, q, symmetric, seed};
+  const Stream stream{reinterpret_cast<void*>(stream_handle), a.where};
+  auto* const to = reinterpret_cast<Index*>(out);
+  const nb::gil_scoped_release release;
+  const UseDevice use(a.where);
+  const auto there = graph::scratch<Index>(out_on_host ? n * (length + 1) : 0, stream);
+  const auto go = [&]<class Id>(const Id* from) {
+    graph::random_walks_on(a, from, n, on_host, options, out_on_host ? there.data : to, stream);
+  };
+  if (wide) go(reinterpret_cast<const std::int64_t*>(starts));
+  else go(reinterpret_cast<const std::int32_t*>(starts));
+  if (!out_on_host || n == 0) return;
+  copy_async(to, there.data, there.bytes(), stream);
+  synchronize(stream);
+}
+
+void add_seeds_on(DeviceTable& t, std::uintptr_t ids, std::int64_t n, bool wide, bool on_host,
+                  std::int64_t first_seed) {
+  const nb::gil_scoped_release release;
+  const UseDevice use(t.stream().where);
+  if (wide) t.add_seeds(reinterpret_cast<const std::int64_t*>(ids), n, on_host, first_seed);
+  else t.add_seeds(reinterpret_cast<const std::int32_t*>(ids), n, on_host, first_seed);
+}
+
+}  // namespace
+
+void graph_neighbours_gpu(nb::module_& m) {
+  using nb::arg;
+  nb::class_<BoundDeviceGraph>(m, "DeviceGraph", "A graph as a GPU samples it.")
+      .def_prop_ro("has_largest", [](const BoundDeviceGraph& m) { return m.graph.largest.size > 0; })
+      .def(
+          "keep_largest",
+          [](BoundDeviceGraph& m, const ReadArray<double>& of_rows) {
+            m.graph.keep_largest({of_rows.data(), static_cast<std::int64_t>(of_rows.shape(0)), {}, {}});
+          },
+          arg("of_rows"), "Copies the largest weight of each row to the GPU.");
+  m.def("device_graph", device_graph, arg("a"), arg("gpu"),
+        "PlacementError for entries that the GPU cannot read. Offsets are copied to it.");
+  nb::class_<DeviceTable>(
+      m, "DeviceTable",
+      "The vertices of a sample on a GPU, in the order in which they were found; all in the "
+      "order of a stream.")
+      .def(
+          "__init__",
+          [](DeviceTable* t, std::int64_t universe, bool disjoint, int gpu, std::uintptr_t stream) {
+            new (t) DeviceTable(universe, disjoint, Stream{reinterpret_cast<void*>(stream), Where{gpu}});
+          },
+          arg("universe"), arg("disjoint"), arg("gpu"), arg("stream"))
+      .def("add_seeds", add_seeds_on, arg("ids"), arg("n"), arg("wide"), arg("on_host"), arg("first_seed"),
+           "Seeds at an address, as int64, or as int32 unless `wide`.")
+      .def_prop_ro("size", &DeviceTable::size)
+      .def(
+          "copy",
+          [](const DeviceTable& t, std::uintptr_t vertices, std::uintptr_t seeds) {
+            copy_to(vertices, t.vertices(), t.size(), t.stream());
+            if (t.disjoint()) copy_to(seeds, t.seeds(), t.size(), t.stream());
+          },
+          arg("vertices"), arg("seeds"), "Queues copies to addresses of int64s.");
+  nb::class_<DeviceHop>(m, "DeviceHop", "The edges of a hop on a GPU.")
+      .def("__len__", [](const DeviceHop& h) { return h.edges.rows.size; })
+      .def(
+          "copy",
+          [](const DeviceHop& h, std::uintptr_t rows, std::uintptr_t columns, std::uintptr_t edges) {
+            copy_to(rows, h.edges.rows.data, h.edges.rows.size, h.stream);
+            copy_to(columns, h.edges.columns.data, h.edges.columns.size, h.stream);
+            copy_to(edges, h.edges.edges.data, h.edges.edges.size, h.stream);
+          },
+          arg("rows"), arg("columns"), arg("edges"), "Queues copies to addresses of int64s.");
+  m.def("sample_hop_on", bound_hop_on, arg("a"), arg("table"), arg("first"), arg("last"), arg("into"),
+        arg("fanout"), arg("replace"), arg("seed"), arg("relation"),
+        "The edges drawn of the vertices [first, last), as sample_hop draws them.");
+  m.def("random_walks_on", bound_walks_on, arg("a"), arg("starts"), arg("n"), arg("wide"), arg("on_host"),
+        arg("length"), arg("restart"), arg("weighted"), arg("p"), arg("q"), arg("symmetric"), arg("seed"),
+        arg("out"), arg("out_on_host"), arg("stream"),
+        "The walks of random_walks, to an address of int32s; starts at address 0: every vertex.");
+}
+
+}  // namespace penstock::bind

@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+
+#include "penstock/graph/sample/device_graph.hpp"
+#include "penstock/graph/sample/neighbours.hpp"
+#include "penstock/graph/sample/table_steps.hpp"
+
+// Samples of neighbourhoods on a device: what vertex_table.hpp and neighbours.hpp do on the CPU, number by number. The CPU is a
+// device, too. All is in the order of one stream, which outlives tables and hops.
+namespace penstock::graph {
+
+class DeviceTable {
+ public:
+  DeviceTable(std::int64_t universe, bool disjoint, Stream stream)
+      : universe_(universe), disjoint_(disjoint), stream_(stream) {}
+
+  Stream stream() const { return stream_; }
+  std::int64_t universe() const { return universe_; }
+  bool disjoint() const { return disjoint_; }
+  std::int64_t size() const { return size_; }
+  const std::int64_t* vertices() const { return vertices_.data; }
+  const std::int64_t* seeds() const { return seeds_.data; }  // null where the samples are not disjoint
+
+  /// As VertexTable::add_seeds, for ids in the device's memory, or in host memory with `on_host`. It waits for them.
+  template <class Id>
+  void add_seeds(const Id* ids, std::int64_t n, bool on_host, std::int64_t first_seed);
+
+  /// Room for `more` vertices in the table of places.
+  TableSlots reserve(std::int64_t more);
+  /// Numbers what n edges lead to, whose slots are in `numbers`, which get the numbers.
+  void number(std::int64_t n, const Index* found, const std::int64_t* of, std::int64_t* numbers);
+
+ private:
+  void grow(std::int64_t size);
+
+  std::int64_t universe_;
+  bool disjoint_;
+  Stream stream_;
+  std::int64_t size_ = 0;
+  Array<std::int64_t> vertices_, seeds_;
+  Array<TableSlot> slots_;
+};
+
+/// sample_hop on a device, without weights and times.
+HopEdges sample_hop_on(const DeviceGraph& a, const DeviceTable& from, std::int64_t first, std::int64_t last,
+                       DeviceTable& to, const HopOptions& options);
+
+}  // namespace penstock::graph

@@ -1,0 +1,124 @@
+"""ps.pyg where a GPU draws: beneath PyTorch Geometric's loaders, against the CPU's samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock as ps
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torch_geometric")
+
+from torch_geometric.data import Data, HeteroData  # noqa: E402
+from torch_geometric.loader import LinkNeighborLoader, NodeLoader  # noqa: E402
+from torch_geometric.sampler import NodeSamplerInput  # noqa: E402
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning"),
+]
+
+
+def random_data(n=200, m=1500, **more):
+    rng = torch.Generator().manual_seed(1)
+    return Data(
+        x=torch.arange(n).float().reshape(-1, 1),
+        edge_index=torch.randint(n, (2, m), generator=rng),
+        edge_attr=torch.arange(m),
+        num_nodes=n,
+        **more,
+    )
+
+
+def drawn(sampler, seeds):
+    torch.manual_seed(3)
+    return sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor(seeds)))
+
+
+def test_samples_are_the_cpus():
+    data = random_data()
+    on_cpu = drawn(ps.pyg.NeighborSampler(data, [4, 3]), [5, 9, 5])
+    A = ps.csr_array(
+        (np.ones(1500, bool), tuple(data.edge_index.numpy())), shape=(200, 200)
+    )  # what PyTorch Geometric draws of, but for the order of edges
+    for sampler in (
+        ps.pyg.NeighborSampler(data, [4, 3], device=0),
+        ps.pyg.NeighborSampler(random_data().to("cuda"), [4, 3]),
+    ):
+        got = drawn(sampler, [5, 9, 5])
+        for name in ("node", "row", "col", "edge"):
+            assert getattr(got, name).is_cuda
+            assert torch.equal(getattr(got, name).cpu(), getattr(on_cpu, name)), name
+        assert got.num_sampled_nodes == on_cpu.num_sampled_nodes
+    graph = ps.pyg.GraphStore()
+    outs = []
+    for place, device in (("host", None), ("pinned", 0), ("host", 0), ("device", None)):
+        graph.matrices[None] = A.to(place)
+        outs.append(
+            drawn(
+                ps.pyg.NeighborSampler((ps.pyg.FeatureStore(), graph), [4, 3], device=device),
+                [5, 9],
+            )
+        )
+    for out in outs[1:]:
+        assert out.node.is_cuda and torch.equal(out.node.cpu(), outs[0].node)
+
+
+def test_loader():
+    for data, device in ((random_data(), 0), (random_data().to("cuda"), None)):
+        sampler = ps.pyg.NeighborSampler(data, [4, 3], device=device)
+        for batch in NodeLoader(data, sampler, batch_size=30):
+            assert batch.n_id.is_cuda
+            n_id, e_id = batch.n_id.cpu(), batch.e_id.cpu()
+            assert (batch.x.cpu().reshape(-1) == n_id).all()
+            assert (n_id[batch.edge_index.cpu()] == data.edge_index.cpu()[:, e_id]).all()
+            assert (batch.edge_attr.cpu() == e_id).all()
+
+
+def test_links():
+    data = random_data()
+    sampler = ps.pyg.NeighborSampler(data, [4, 3], device=0)
+    loader = LinkNeighborLoader(
+        data, [4, 3], data.edge_index[:, :60], neg_sampling="binary", batch_size=20, neighbor_sampler=sampler
+    )  # fmt: skip
+    for batch in loader:
+        assert (batch.x.reshape(-1) == batch.n_id.cpu()).all()
+
+
+def test_types():
+    data = HeteroData()
+    data["user"].x, data["item"].x = torch.arange(50.0), torch.arange(80.0)
+    for t, m in ((("user", "buys", "item"), 300), (("item", "by", "user"), 250)):
+        data[t].edge_index = torch.stack(
+            [torch.randint(data[v].num_nodes, (m,)) for v in (t[0], t[2])]
+        )
+    sampler = ps.pyg.NeighborSampler(data, [3, 3], device=0)
+    for batch in NodeLoader(data, sampler, input_nodes="user", batch_size=20):
+        for v in ("user", "item"):
+            assert (batch[v].x == batch[v].n_id.cpu()).all()
+
+
+def test_stores_of_features():
+    x = np.random.default_rng(1).random((200, 8)).astype(np.float32)
+    pinned = ps.empty(x.shape, x.dtype, ps.pinned)
+    pinned[...] = x
+    index = torch.tensor([3, 199, 3])
+    for array, at, device in (
+        (x, index.cuda(), "cpu"),
+        (pinned, index.cuda(), "cuda"),
+        (pinned, index, "cpu"),
+        (torch.from_numpy(x).pin_memory(), index.cuda(), "cuda"),
+        (torch.from_numpy(x).cuda(), index.cuda(), "cuda"),
+        (torch.from_numpy(x).cuda(), index, "cuda"),
+    ):
+        features = ps.pyg.FeatureStore()
+        features[None, "x"] = array
+        got = features.get_tensor(group_name=None, attr_name="x", index=at)
+        assert got.device.type == device and np.array_equal(got.cpu(), x[index])
+
+
+def test_refusals():
+    data = random_data(weight=torch.rand(1500))
+    with pytest.raises(ValueError, match="that the CPU draws"):
+        ps.pyg.NeighborSampler(data, [4], weight_attr="weight", device=0)

@@ -1,0 +1,223 @@
+"""Samples, walks and rows of features on a GPU, for CuPy's and PyTorch's arrays: the same as the CPU's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from array_libraries import LIBRARIES
+
+import penstock as ps
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(params=list(LIBRARIES))
+def lib(request):
+    return LIBRARIES[request.param]()
+
+
+@pytest.fixture(scope="module")
+def rmat():
+    return ps.generate.rmat(15, seed=3)
+
+
+def same(lib, got, expected):
+    assert got.vertices_per_hop == expected.vertices_per_hop
+    assert got.edges_per_hop == expected.edges_per_hop
+    for name in ("vertices", "rows", "columns", "edges", "batch"):
+        one, other = getattr(got, name), getattr(expected, name)
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_array_equal(lib.host(one), other)
+
+
+def weighted(n=2000, dtype=np.float32):
+    rng = np.random.default_rng(7)
+    cells = np.unique(rng.integers(0, n * n, 12 * n))
+    rows, cols = cells // n, cells % n
+    values = rng.random(rows.size).astype(dtype) ** 6
+    values[rows % 13 == 0] = 0
+    return ps.csr_array((values, (rows, cols)), shape=(n, n))
+
+
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("place", ["pinned", "device"])
+def test_small_samples(lib, place):
+    A = ps.generate.rmat(8, seed=3)
+    there = A.to(place)
+    seeds = np.array([3, 3, 200, 0])
+    for fanouts in ([], [0], [4, 3], [-1, -1], [60, 60]):
+        for how in ({}, {"replace": True}, {"disjoint": True}):
+            got = ps.sample.neighbors(there, lib.array(seeds), fanouts, seed=2, **how)
+            same(lib, got, ps.sample.neighbors(A, seeds, fanouts, seed=2, **how))
+
+
+@pytest.mark.parametrize("place", ["pinned", "device"])
+@pytest.mark.parametrize("fanouts", [[10, 10], [3, 5, 7], [-1, 2], [100, 49]])
+def test_samples(lib, rmat, place, fanouts):
+    there = rmat.to(place)
+    seeds = np.random.default_rng(5).integers(0, rmat.shape[0], 4000)
+    for how in ({}, {"replace": True}, {"disjoint": True, "seed": 2**64 - 1}):
+        expected = ps.sample.neighbors(rmat, seeds, fanouts, **how)
+        same(lib, ps.sample.neighbors(there, lib.array(seeds), fanouts, **how), expected)
+        narrow = lib.array(seeds.astype(np.int32))
+        same(lib, ps.sample.neighbors(there, narrow, fanouts, **how), expected)
+
+
+def test_samples_for_the_host(rmat):
+    class Host:
+        host = staticmethod(np.asarray)
+
+    for A in (rmat.to("pinned"), rmat.to("device")):
+        expected = ps.sample.neighbors(rmat, [5, 9, 5], [10, 10])
+        same(Host, ps.sample.neighbors(A, [5, 9, 5], [10, 10], device=0), expected)
+    same(Host, ps.sample.neighbors(A, [5, 9, 5], [10, 10]), expected)  # where the graph is
+    walks = ps.sample.random_walks(A, [5, 9], 20)
+    np.testing.assert_array_equal(walks, ps.sample.random_walks(rmat, [5, 9], 20))
+
+
+@pytest.mark.gpu_small
+def test_graphs_with_types(lib):
+    rng = np.random.default_rng(2)
+    sizes = {"user": 300, "item": 200}
+    A = {}
+    for t in [("user", "buys", "item"), ("item", "of", "user")]:
+        n, m = sizes[t[0]], sizes[t[2]]
+        A[t] = ps.csr_array(
+            (np.ones(4 * n, bool), (rng.integers(0, n, 4 * n), rng.integers(0, m, 4 * n))), shape=(n, m)
+        )  # fmt: skip
+    seeds = {"user": np.array([5, 5, 7]), "item": np.array([1])}
+    expected = ps.sample.neighbors(A, seeds, [3, -1, 2])
+    got = ps.sample.neighbors(
+        {t: a.to("device") for t, a in A.items()}, {t: lib.array(s) for t, s in seeds.items()}, [3, -1, 2]
+    )  # fmt: skip
+    assert got.vertices_per_hop == expected.vertices_per_hop
+    for name in ("vertices", "rows", "columns", "edges"):
+        for key, other in getattr(expected, name).items():
+            np.testing.assert_array_equal(lib.host(getattr(got, name)[key]), other)
+
+
+WALKS = [
+    {},
+    {"restart": 0.2},
+    {"weighted": True},
+    {"p": 0.5, "q": 2.0},
+    {"p": 1e-9, "q": 0.3, "restart": 0.1},
+    {"p": 3.0, "q": 0.2, "weighted": True},
+]
+
+
+@pytest.mark.parametrize("place", ["pinned", "device"])
+@pytest.mark.parametrize("how", WALKS)
+def test_walks(lib, rmat, place, how):
+    for A in (weighted(), weighted(dtype=np.float64), rmat):
+        starts = np.random.default_rng(1).integers(0, A.shape[0], 3000)
+        expected = ps.sample.random_walks(A, starts, 40, seed=6, **how)
+        got = ps.sample.random_walks(A.to(place), lib.array(starts), 40, seed=6, **how)
+        np.testing.assert_array_equal(lib.host(got), expected)
+
+
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("how", WALKS)
+def test_small_walks(how):
+    A = weighted(100)
+    got = ps.sample.random_walks(A.to("device"), None, 10, seed=6, **how)
+    np.testing.assert_array_equal(got, ps.sample.random_walks(A, None, 10, seed=6, **how))
+
+
+def features(shape, dtype, pinned):
+    values = (np.random.default_rng(2).random(shape) * 200 - 100).astype(dtype)
+    if not pinned:
+        return values
+    out = ps.empty(shape, dtype, ps.pinned)
+    out[...] = values
+    return out
+
+
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "shape", [(50,), (50, 1), (50, 7), (50, 33), (50, 128), (50, 3, 5), (9, 0)]
+)
+def test_rows_of_pinned_features(lib, dtype, shape):
+    x = features(shape, dtype, pinned=True)
+    for kind in (np.int32, np.int64):
+        for count in (0, 1, 300):
+            ids = np.random.default_rng(count).integers(0, shape[0], count).astype(kind)
+            got = ps.sample.gather(x, lib.array(ids))
+            assert type(got) is type(lib.array(ids))
+            np.testing.assert_array_equal(lib.host(got), x[ids])
+
+
+def test_rows_of_features_on_the_gpu(lib):
+    x = features((5000, 100), np.float32, pinned=False)
+    ids = np.random.default_rng(3).integers(0, 5000, 20000)
+    there, numbers = lib.array(x), lib.array(ids)
+    got = ps.sample.gather(there, numbers)
+    np.testing.assert_array_equal(lib.host(got), x[ids])
+    for first, last in ((4, 36), (3, 36), (0, 1)):  # every second row, at several alignments
+        rows = ps.sample.gather(there[::2, first:last], numbers // 2)
+        np.testing.assert_array_equal(lib.host(rows), x[::2, first:last][ids // 2])
+    assert ps.sample.gather(there, numbers, got) is got
+    with pytest.raises(ValueError, match="out must be"):
+        ps.sample.gather(there, numbers, got[1:])
+    with pytest.raises(ValueError, match="shares memory"):
+        ps.sample.gather(there, numbers[:10], there[:10])
+
+
+def test_rows_of_bfloat16():
+    torch = pytest.importorskip("torch")
+    x = torch.randn(300, 24).to(torch.bfloat16)
+    ids = torch.randint(0, 300, (1000,))
+    got = ps.sample.gather(x.pin_memory(), ids.cuda())
+    assert got.dtype is torch.bfloat16 and torch.equal(got.cpu(), x[ids])
+    assert torch.equal(ps.sample.gather(x.cuda(), ids.cuda()).cpu(), x[ids])
+    cupy = pytest.importorskip("cupy")
+    with pytest.raises(TypeError, match="give ids as a tensor"):
+        ps.sample.gather(x.pin_memory(), cupy.arange(3))
+
+
+def test_refusals(lib, rmat):
+    x = features((40, 4), np.float32, pinned=True)
+    with pytest.raises(ValueError, match=r"ids\[1\]=40 is outside 40 rows of features"):
+        ps.sample.gather(x, lib.array(np.array([3, 40, -1])))
+    with pytest.raises(TypeError, match="int32 or int64"):
+        ps.sample.gather(x, lib.array(np.array([3.0])))
+    with pytest.raises(TypeError, match="int32 or int64"):
+        ps.sample.gather(x, lib.array(np.array([[3]])))
+    with pytest.raises(ps.PlacementError, match="pinned"):
+        ps.sample.gather(np.zeros((40, 4)), lib.array(np.array([3])))
+    with pytest.raises(ps.PlacementError, match="ids in host memory"):
+        ps.sample.gather(lib.array(x), [3])
+    seeds = lib.array(np.array([0, rmat.shape[0]]))
+    for A in (rmat.to("device"), rmat.to("pinned")):
+        with pytest.raises(ValueError, match=rf"seeds\[1\]={rmat.shape[0]} is outside"):
+            ps.sample.neighbors(A, seeds, [2])
+        with pytest.raises(ValueError, match=rf"starts\[1\]={rmat.shape[0]} is outside"):
+            ps.sample.random_walks(A, seeds, 2)
+        with pytest.raises(ValueError, match="weighted on the CPU alone"):
+            ps.sample.neighbors(A, seeds, [2], weighted=True)
+    with pytest.raises(TypeError, match="int32 or int64"):
+        ps.sample.neighbors(A, lib.array(np.array([1.5])), [2])
+    with pytest.raises(ps.PlacementError, match=r"A\.to\(ps\.pinned\)"):
+        ps.sample.neighbors(ps.generate.rmat(8, seed=1), lib.array(np.array([1])), [2])
+    with pytest.raises(ps.PlacementError, match="device='cpu'"):
+        ps.sample.neighbors(A, seeds, [2], device="cpu")
+
+
+def test_the_current_stream_is_used(lib, rmat):
+    """What another stream computes first is waited for, and what comes after sees the results."""
+    there = rmat.to("device")
+    seeds = np.arange(0, rmat.shape[0], 16)
+    x = lib.array(features((rmat.shape[0], 64), np.float32, pinned=False))
+    expected = ps.sample.neighbors(rmat, seeds, [5, 5])
+    walks = ps.sample.random_walks(rmat, seeds, 30)
+    with lib.other_stream():
+        for _ in range(5):
+            begin = lib.array(np.zeros(seeds.size, np.int64))
+            begin += lib.array(seeds)
+            got = ps.sample.neighbors(there, begin, [5, 5])
+            rows = ps.sample.gather(x, got.vertices)
+            same(lib, got, expected)
+            np.testing.assert_array_equal(lib.host(rows), lib.host(x)[expected.vertices])
+            np.testing.assert_array_equal(lib.host(ps.sample.random_walks(there, begin, 30)), walks)
