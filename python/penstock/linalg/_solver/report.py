@@ -124,5 +124,9 @@ def _bytes(a: Any, product: Explanation | None) -> int:
 def _setup_seconds(a: Any, product: Explanation | None, named: Any) -> float:
     if product is None:
         return 0.0
-    made = PRECONDITIONERS[named].setup * a.nnz if isinstance(named, str) else 0.0
+    if not isinstance(named, str):
+        return product.first_call_seconds
+    kind = PRECONDITIONERS[named]
+    gpu = kind.setup_gpu if a.place == "device" else None
+    made = (kind.setup if gpu is None else gpu) * a.nnz
     return product.first_call_seconds + made
