@@ -199,11 +199,25 @@ def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool =
     return Home(placement, reason, share, _budget(gpus, share))
 
 
-def free_bytes(graphs: list[csr_array], gpu: int) -> int:
-    """What is free on a GPU, and what graphs that are there now take, which will be free."""
-    known = [one._derived.gpu_graph for one in graphs]
-    there = sum(k[1].facts()["used_bytes"] for k in known if k and k[0][0] == gpu)
+def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
+    """What is free on a GPU, and what graphs that are there now take, which will be free; several: as parts of them."""
+    there = 0
+    for one in graphs:
+        known = one._derived.gpu_parts if several else one._derived.gpu_graph
+        if known is not None:
+            facts = known[1].facts()
+            there += sum(f["used_bytes"] for f in facts.get("parts", [facts]) if f["gpu"] == gpu)
     return int(_core.gpu_info(gpu)["free_bytes"]) + int(there)
+
+
+def room_of_each(graphs: list[csr_array], gpus: list[int], share: int) -> tuple[int, int]:
+    """(the budget, what is free) of each of the named GPUs, one of which may be named several times; the second counts
+    where the first is 0."""
+    named, several = max(gpus.count(gpu) for gpu in gpus), len(gpus) > 1
+    limit = _budget(gpus, share) // named
+    if limit:
+        return limit, 0
+    return 0, min(free_bytes(graphs, gpu, several) // gpus.count(gpu) for gpu in gpus)
 
 
 def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
@@ -219,8 +233,7 @@ def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
             f"packing takes beyond what they take now ({graph._derived.link_seconds:.2g} s until now)"
         )
-    limit = _budget(gpus, share) // max(gpus.count(gpu) for gpu in gpus)
-    free = 0 if limit else min(free_bytes(graphs, gpu) // gpus.count(gpu) for gpu in gpus)
+    limit, free = room_of_each(graphs, gpus, share)
 
     def home(one: csr_array) -> str:
         n = one.shape[0]
