@@ -111,7 +111,10 @@ def test_auto_packs_when_it_pays(place):
     levels = ps.csgraph.bfs(a, 1, device="cpu")
     a = a.to(place)
     plans = []
-    with ps.options(device_memory=100_000_000), ps.record() as told:  # 168 MB as they are, 87 MB packed
+    with (
+        ps.options(device_memory=100_000_000),
+        ps.record() as told,
+    ):  # 168 MB as they are, 87 MB packed
         for _ in range(4):
             plans.append(ps.csgraph.explain(a, device=0).reason)
             assert np.array_equal(ps.csgraph.bfs(a, 1, device=0), levels)

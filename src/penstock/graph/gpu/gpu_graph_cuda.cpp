@@ -99,7 +99,9 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
   }
   if (!packed_there_) return false;
   const auto& there = *packed_there_;
-  if (there.word_bytes() > packed_list_room(vertices(), this->edges(), left() - there.head_bytes()))
+  const auto room = left() - there.head_bytes();
+  if (there.word_bytes() > (options.paths ? packed_path_room(vertices(), edges.size, room)
+                                          : packed_list_room(vertices(), edges.size, room)))
     return packed_there_.reset(), false;
   facts_.offset_bytes += there.head_bytes(), facts_.edge_bytes += there.word_bytes();
   facts_.packed_bytes = there.bytes(), facts_.packed_by = PackedBy::gpu;
