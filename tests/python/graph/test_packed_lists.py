@@ -96,12 +96,12 @@ def test_the_plan_for_a_budget(monkeypatch):
     ):
         a._derived.link_seconds = seconds
         with ps.options(device_memory=int(budget)):
-            assert _gpu._home([a], 0)[0] == home, (budget, seconds)
+            assert _gpu._home([a], [0])[0] == home, (budget, seconds)
     packed_lists(a)  # it is there: no search has to pay for it
     a._derived.link_seconds = 0.0
     with ps.options(device_memory=38_000_000):
-        assert _gpu._home([a], 0)[0] == "packed"
-        assert _gpu._home([a, a], 0)[0] == "auto"  # half of the budget each
+        assert _gpu._home([a], [0])[0] == "packed"
+        assert _gpu._home([a, a], [0])[0] == "auto"  # half of the budget each
 
 
 def test_what_packing_takes_beyond_the_next_search(monkeypatch):
