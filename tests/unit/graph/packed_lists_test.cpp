@@ -178,6 +178,16 @@ TEST(PackedLists, AreLeftToTheCpuWhereTheyDoNotAscend) {
   EXPECT_FALSE(pack_lists_on({g.offsets.data(), 3, {}, {}}, {g.columns.data(), 2, {}, {}}, {nullptr, Where{}},
                              {.memory = 100, .piece_bytes = 0}, &why));
   EXPECT_NE(why.find("no room"), std::string::npos);
+  const auto more = of_all_lengths(9, false);
+  const auto bytes = 4 * (pack_lists(more.view()).words.size + kPackedPad);  // two blocks
+  for (const std::int64_t less : {0, 4})
+    EXPECT_EQ(
+        pack_lists_on({more.offsets.data(), std::int64_t(more.offsets.size()), {}, {}},
+                      {more.columns.data(), std::int64_t(more.columns.size()), {}, {}}, {nullptr, Where{}},
+                      {.memory = std::int64_t(1) << 32, .words = bytes - less, .piece_bytes = 0}, &why)
+            .has_value(),
+        less == 0);
+  EXPECT_NE(why.find("exceed"), std::string::npos);
 }
 
 /// Widths of a table hold every gap if only some were counted.

@@ -91,18 +91,19 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
 /// they do not, or if only the CPU packs such lists.
 bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Index>& edges) {
   std::string why;
+  const auto heads = 4 * vertices() + 8 * ((vertices() + kPackedGroup - 1) / kPackedGroup + 1);
+  const auto room = options.paths ? packed_path_room(vertices(), edges.size, left() - heads)
+                                  : packed_list_room(vertices(), edges.size, left() - heads);
+  if (room <= 0) return false;
   try {
-    packed_there_ = pack_lists_on(all_offsets_, edges, stream(),
-                                  {.memory = left(), .piece_bytes = options.piece_bytes}, &why);
+    packed_there_ =
+        pack_lists_on(all_offsets_, edges, stream(),
+                      {.memory = left(), .words = room, .piece_bytes = options.piece_bytes}, &why);
   } catch (const Error& e) {  // somebody else took the memory of the budget
     if (e.code() != Errc::out_of_memory) throw;
   }
   if (!packed_there_) return false;
   const auto& there = *packed_there_;
-  const auto room = left() - there.head_bytes();
-  if (there.word_bytes() > (options.paths ? packed_path_room(vertices(), edges.size, room)
-                                          : packed_list_room(vertices(), edges.size, room)))
-    return packed_there_.reset(), false;
   facts_.offset_bytes += there.head_bytes(), facts_.edge_bytes += there.word_bytes();
   facts_.packed_bytes = there.bytes(), facts_.packed_by = PackedBy::gpu;
   facts_.pack_seconds = there.seconds, facts_.pack_link_bytes = there.link_bytes;

@@ -138,6 +138,17 @@ class DevicePacker {
     return grow(out_.lists, 0, lists) && grow(out_.longs, 0, longs);
   }
 
+  /// Gives spare memory back if the lists may not keep it.
+  bool trim() {
+    const auto most = options_.words;
+    if (most <= 0 || out_.word_bytes() <= most) return true;
+    for (auto& slot : slots_) slot.columns = {}, slot.offsets = {}, slot.edges = {};
+    room_ += kSlots * (4 * entries_ + 16 * vertices_);
+    return grow(out_.lists, out_.list_words, out_.list_words) &&
+           grow(out_.longs, out_.long_words, out_.long_words) &&
+           (out_.word_bytes() <= most || fails("the packed lists exceed what the GPU's budget has for them"));
+  }
+
   std::int64_t largest_group() const {
     std::atomic<std::int64_t> most = 0;
     parallel_ranges(groups_, 4096, [&](std::int64_t g, std::int64_t last) {
@@ -176,6 +187,7 @@ class DevicePacker {
       size_piece(slot);
     }
     for (const auto& slot : slots_) synchronize(slot.stream);
+    if (!trim()) return false;
     // What readers may touch behind the last word.
     fill_async(out_.lists.data + out_.list_words, 0, 4 * kPackedPad, stream_);
     fill_async(out_.longs.data + out_.long_words, 0, 4 * kPackedPad, stream_);
