@@ -96,6 +96,8 @@ def residual_check(a: ps.csr_array, b: np.ndarray) -> Callable[[np.ndarray], flo
 
 
 def cg_case(edge: int, dtype: str, precond: str, cupy: Any, settings: Any) -> dict[str, Any]:
+    if precond not in ("none", "jacobi"):
+        raise SystemExit(f"--preconds {precond}: give some of none, jacobi and amg")
     a = ps.generate.laplacian((edge,) * 3).astype(dtype)
     b = np.random.default_rng(1).standard_normal(a.shape[0]).astype(dtype)
     m = ps.linalg.Jacobi(a) if precond == "jacobi" else None
@@ -117,8 +119,9 @@ def cg_case(edge: int, dtype: str, precond: str, cupy: Any, settings: Any) -> di
     return harness.measure(case, everybody, settings)
 
 
-def amg_case(edge: int, precision: str, cupy: Any, settings: Any) -> dict[str, Any]:
-    """Seconds from A on the GPU to x there: the set-up of multigrid and the solve, and cg without M."""
+def amg_case(edge: int, precision: str, precond: str, cupy: Any, settings: Any) -> dict[str, Any]:
+    """Seconds from A on the GPU to x there, in float64: the set-up of multigrid, whose levels have this precision, and
+    the solve; and cg without M."""
     a = ps.generate.laplacian((edge,) * 3)
     b = np.random.default_rng(1).standard_normal(a.shape[0])
     there, rhs = on_gpu(a), b if cupy is None else cupy.asarray(b)
@@ -126,7 +129,7 @@ def amg_case(edge: int, precision: str, cupy: Any, settings: Any) -> dict[str, A
         name=f"solve laplacian{edge}, multigrid in {precision}",
         check=residual_check(a, b),
         work=2.0 * a.nnz,
-        about={"matrix": f"laplacian{edge}", "method": "cg", "preconditioner": "amg",
+        about={"matrix": f"laplacian{edge}", "method": "cg", "preconditioner": precond,
                "precision": precision, "rows": a.shape[0], "nnz": a.nnz},
     )  # fmt: skip
 
@@ -243,6 +246,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, turn_seconds=0.0)
     parser.add_argument("--edges", default="64,128,256", help="of the Laplacian's cube")
+    parser.add_argument(
+        "--preconds",
+        default="none,jacobi,amg",
+        help="of the Laplacians: iterations; amg: whole solves",
+    )
     parser.add_argument("--scales", default="22,24,26", help="of the R-MAT graphs")
     parser.add_argument("--codecs", default="packed,raw")
     parser.add_argument(
@@ -253,7 +261,7 @@ def main() -> int:
         raise SystemExit("no GPU can be used here; penstock.show_config() may tell why")
     if args.threads:
         ps.set_num_threads(args.threads)
-    edges, scales = args.edges, args.scales
+    edges, scales, preconds = args.edges, args.scales, args.preconds.split(",")
     if args.quick:
         edges, scales = "12", "10"
     settings = harness.Settings(repeats=args.repeats, turn_seconds=0.0, warm_turns=False)
@@ -267,10 +275,9 @@ def main() -> int:
         report.skip("cupy", str(e))
     for edge in (int(e) for e in edges.split(",") if e):
         for dtype in ("float64", "float32"):
-            for precond in ("none", "jacobi"):
-                finish(cg_case(edge, dtype, precond, cupy, settings), rate, report)
-        for precision in ("float64", "float32"):
-            finish(amg_case(edge, precision, cupy, settings), rate, report)
+            for precond in preconds:
+                case = amg_case if precond == "amg" else cg_case
+                finish(case(edge, dtype, precond, cupy, settings), rate, report)
     for scale in (int(s) for s in scales.split(",") if s):
         for codec in args.codecs.split(","):
             for keep in (False, True):

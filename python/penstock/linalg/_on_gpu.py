@@ -153,7 +153,7 @@ def _preconditioner(M: Any, a: csr_array, rhs: DeviceArray) -> Any:
         name = repr(M) if isinstance(M, str) else type(M).__name__
         raise TypeError(
             f"b is on GPU {rhs.gpu}, and M is {name}, which the CPU applies: there M is None, Jacobi, or an AMG with a "
-            f"V or W cycle of a symmetric A.to(ps.device({rhs.gpu})); or give b in host memory ({_TO_HOST})"
+            f"V or W cycle of A.to(ps.device({rhs.gpu})); or give b in host memory ({_TO_HOST})"
         )
     if m.shape != a.shape:
         raise ValueError(f"M has shape {m.shape}, A has {a.shape}")

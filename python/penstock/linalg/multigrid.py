@@ -48,9 +48,9 @@ class AMG(ToldByLevels, Preconditioner):
     seed : int
         Of the order in which aggregates are chosen. Results do not depend on the number of threads.
 
-    Where A lies on a GPU (`A.to(ps.device(0))`) and is symmetric, a V or W cycle is set up and applied there: `gpu` is
-    its number, the aggregates are those of the CPU, and the levels differ from the CPU's by rounding. Other matrices
-    and cycles are the CPU's, which takes a copy of A; `gpu` is then None.
+    Where A lies on a GPU (`A.to(ps.device(0))`), a V or W cycle is set up and applied there: `gpu` is its number, the
+    aggregates are those of the CPU, and the levels differ from the CPU's by rounding. Where A is not symmetric, the CPU
+    makes the levels of a copy, and the GPU applies them. A K cycle is the CPU's; `gpu` is then None.
 
     ValueError: A is not symmetric and `symmetry` does not say so; it has NaN, infinity, or a diagonal entry that is
     not positive; or a coarse pivot is negative where it is symmetric.

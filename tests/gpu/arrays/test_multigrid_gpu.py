@@ -16,7 +16,7 @@ import penstock as ps
 TESTS = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TESTS / "python" / "solve"))
 
-from multigrid_support import HOW, MATRICES, anisotropic, plane_stress  # noqa: E402
+from multigrid_support import HOW, MATRICES, anisotropic, grid, plane_stress  # noqa: E402
 from result_libraries import NAMES, library  # noqa: E402
 from solve_support import residual  # noqa: E402
 
@@ -96,6 +96,20 @@ def test_iterations_grow_little(how):
     assert counts[-1] <= 1.35 * counts[0]
 
 
+@pytest.mark.parametrize("method", ["gmres", "bicgstab"])
+def test_a_matrix_that_is_not_symmetric(lib, method):
+    line = sp.diags_array([-2.0, 2.0], offsets=[-1, 0], shape=(90, 90))
+    a = sp.csr_array(0.1 * grid(90, 90) + sp.kron(sp.eye_array(90), line))
+    b = np.random.default_rng(9).standard_normal(a.shape[0])
+    m = ps.linalg.AMG(on_gpu(a), symmetry="nonsymmetric")
+    assert m.gpu == 0
+    solve = getattr(ps.linalg, method)
+    x, info = solve(on_gpu(a), lib.put(b), rtol=1e-8, M=m)
+    _, expected = solve(ps.csr_array(a), b, rtol=1e-8, M=ps.linalg.AMG(a, symmetry="nonsymmetric"))
+    assert info == 0 and abs(info.iterations - expected.iterations) <= 1
+    assert residual(a, lib.get(x), b) <= 1.01e-8
+
+
 def test_rigid_body_modes():
     a, points = plane_stress(60)
     modes = ps.linalg.rigid_body_modes(points)
@@ -109,16 +123,16 @@ def test_rigid_body_modes():
 
 def test_long_rows_and_anisotropy(lib):
     """A hub that joins all vertices, beside a grid with strong connections in one direction."""
-    a = sp.lil_array(anisotropic(70))
-    a[0, 1:] = a[0, 1:] - 1e-3 * np.ones((1, a.shape[0] - 1))
-    a = sp.csr_array(sp.csr_array(a) + sp.csr_array(a).T) / 2
-    a = sp.csr_array(a + sp.diags_array(np.asarray(abs(a).sum(axis=1)).ravel()))
-    b = np.random.default_rng(8).standard_normal(a.shape[0])
+    n = 70 * 70
+    spokes = sp.csr_array((np.full(n - 1, -1e-3), (np.zeros(n - 1, int), np.arange(1, n))), (n, n))
+    off = spokes + spokes.T
+    a = sp.csr_array(anisotropic(70) + off + sp.diags_array(np.asarray(abs(off).sum(axis=1))))
+    b = np.random.default_rng(8).standard_normal(n)
     x, info = ps.linalg.cg(on_gpu(a), lib.put(b), rtol=1e-9, M="amg")
     assert info == 0 and residual(a, lib.get(x), b) <= 1.05e-9
 
 
-def test_a_solver_takes_no_memory_after_the_first_solve(lib):
+def test_a_solver_writes_into_out(lib):
     a = ps.generate.laplacian((60, 61, 62))
     solver = ps.linalg.Solver(a.to(ps.device(0)), "cg", "amg", rtol=1e-8)
     out = lib.put(np.empty(a.shape[0]))
@@ -130,6 +144,10 @@ def test_a_solver_takes_no_memory_after_the_first_solve(lib):
         assert residual(a.to_scipy(), lib.get(x), b) <= 1.01e-8
         seen.append(info.iterations)
     assert max(seen) - min(seen) <= 1
+    told = solver.explain()
+    assert told.preconditioner_bytes == solver.M.nbytes > a.nbytes
+    assert 0 < told.product_seconds < told.seconds < 1
+    assert solver.M.explain().gpu == 0
 
 
 def test_threads_share_an_amg(lib):
@@ -163,9 +181,19 @@ def test_update_and_what_is_refused(lib):
     np.testing.assert_allclose(m @ np.ones(900), z / 4, rtol=1e-9)
     with pytest.raises(ValueError, match="host memory"):
         m.update(a)
+    with pytest.raises(ValueError, match="another pattern"):
+        m.update(ps.generate.laplacian((20, 45)).to(ps.device(0)))
+    solver = ps.linalg.Solver(there, "cg", "amg", rtol=1e-8)
+    solver.update(ps.csr_array(2 * a.to_scipy()).to(ps.device(0)))
+    x, info = solver(lib.put(np.ones(900)))
+    assert info == 0 and residual(2 * a.to_scipy(), lib.get(x), np.ones(900)) <= 1.01e-8
     b = lib.put(np.ones(900))
     for M in (ps.linalg.AMG(a), ps.linalg.AMG(there, cycle="K"), "ic0"):
         with pytest.raises(TypeError, match="which the CPU applies"):
             ps.linalg.cg(there, b, M=M)
+    with pytest.raises(TypeError, match="AMG.solve has its vectors in host memory"):
+        m.solve(b)
+    x, info = m.solve(np.ones(900), rtol=1e-6)
+    assert info == 0 and residual(4 * a.to_scipy(), x, np.ones(900)) <= 1.01e-6
     with pytest.raises(ValueError, match="not symmetric"):
         ps.linalg.AMG(on_gpu(sp.csr_array(sp.triu(a.to_scipy()) + sp.eye_array(900))))

@@ -148,6 +148,19 @@ def test_other_values_keep_the_aggregates(monkeypatch):
         m.update(grid(20, 80))
 
 
+def test_same_patterns():
+    a = ps.generate.laplacian((9, 9))
+    for other in (2 * a, a.copy()):
+        assert _core.same_pattern(a._core, other._core)
+        assert place.same_entries(a, other)
+    moved = a.to_scipy().tolil()
+    moved[0, 5], moved[0, 1] = moved[0, 1], 0
+    moved = ps.csr_array(sp.csr_array(moved)).without_zeros()
+    for other in (moved, ps.generate.laplacian((9, 10)), a.astype("float32"), a[:80]):
+        assert not _core.same_pattern(a._core, other._core)
+    assert not place.same_entries(a, moved)
+
+
 def test_what_is_refused_has_the_cpus_words(monkeypatch):
     good = grid(30, 30)
     lopsided, negative, odd = good.tolil(), good.tolil(), good.tolil()
@@ -180,6 +193,36 @@ def test_a_singular_matrix_is_solved(monkeypatch, device):
     assert residual(a.to_scipy(), x, b) <= 1.01e-8
 
 
+def windy(n: int) -> sp.csr_array:
+    """Convection along the rows of a grid."""
+    line = sp.diags_array([-2.0, 2.0], offsets=[-1, 0], shape=(n, n))
+    return sp.csr_array(0.1 * grid(n, n) + sp.kron(sp.eye_array(n), line))
+
+
+@pytest.mark.parametrize("method", ["gmres", "bicgstab"])
+@pytest.mark.parametrize("how", [{}, {"cycle": "W"}, {"precision": "float32"}], ids=str)
+def test_a_matrix_that_is_not_symmetric(monkeypatch, method, how):
+    a = windy(40)
+    host, device = both(monkeypatch, a, symmetry="nonsymmetric", max_coarse=50, **how)
+    assert device.levels == host.levels and len(host.levels) >= 3
+    b = np.random.default_rng(14).standard_normal(1600)
+    np.testing.assert_allclose(
+        device @ b, host @ b, rtol=1e-3 if how.get("precision") else 1e-7, atol=1e-5
+    )
+    _, expected = getattr(ps.linalg, method)(ps.csr_array(a), b, rtol=1e-8, M=host)
+    as_library(monkeypatch)
+    monkeypatch.setattr(_on_gpu, "device_operator", there)
+    x, info = getattr(ps.linalg, method)(ps.csr_array(a), There(b), rtol=1e-8, M=device)
+    assert info == 0 and abs(info.iterations - expected.iterations) <= 1
+    assert residual(a, x.array, b) <= 1.01e-8
+    with monkeypatch.context() as m:
+        m.setattr(multigrid, "gpu_of", lambda a: -1)
+        device.update(ps.csr_array(2 * a))
+    np.testing.assert_allclose(
+        device @ b, host @ (b / 2), rtol=1e-3 if how.get("precision") else 1e-7, atol=1e-5
+    )
+
+
 @pytest.mark.parametrize("n", [1, 2, 7])
 def test_tiny_matrices(device, n):
     a = ps.generate.laplacian((n,)).astype("float64")
@@ -197,8 +240,18 @@ def test_a_large_last_level_is_smoothed(monkeypatch):
 
 
 def test_the_cpu_has_what_the_device_has_not(device):
-    assert not place.applied_there({"symmetric": True, "cycle": "K"})
-    assert not place.applied_there({"symmetric": False, "cycle": "V"})
+    assert not place.applied_there({"cycle": "K"})
+    with pytest.raises(ValueError, match="the cycle is V or W"):
+        ps.linalg.AMG(grid(20, 20), cycle="K")
+
+
+def test_it_tells_where_it_is(monkeypatch):
+    host, device = both(monkeypatch, grid(40, 40))
+    assert host.explain().gpu is None and "GPU" not in str(host.explain())
+    told = device.explain()
+    assert told.gpu == -1 and "on GPU -1" in str(told)
+    assert told.levels == host.explain().levels and told.factored
+    assert told.bytes > 0 and told.cycle_bytes > 0
 
 
 def test_bits_do_not_depend_on_threads(device):

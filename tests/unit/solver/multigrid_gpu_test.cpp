@@ -53,6 +53,32 @@ TEST(MultigridOnDevice, HasTheCpusLevelsForAnyThreads) {
   set_num_threads(before);
 }
 
+TEST(MultigridOnDevice, AppliesTheCpusLevelsOfAMatrixThatIsNotSymmetric) {
+  auto a = ring(3000, 51);
+  std::vector<double> values(a.values.data, a.values.data + a.nnz());
+  for (std::int64_t r = 0; r < a.rows; ++r)  // wind along the ring
+    for (auto k = a.indptr.data[r]; k < a.indptr.data[r + 1]; ++k) {
+      if (a.indices.data[k] == (r + a.rows - 1) % a.rows) values[std::size_t(k)] -= 3;
+      if (a.indices.data[k] == r) values[std::size_t(k)] += 3;
+    }
+  a.values = test::array_of(values);
+  AmgOptions o;
+  o.symmetric = false, o.l1_jacobi = true, o.max_coarse = 30;
+  const auto host = build_hierarchy<double>(a, std::vector<double>(3000, 1.0), 1, o);
+  const auto there = build_hierarchy_on<double>(a, {}, 1, o, Where{});
+  const auto again = build_hierarchy_on<double>(a, {}, 1, o, Where{}, there.get());
+  ASSERT_GE(host->levels.size(), 3u);
+  const auto b = test::vector_of<double>(a.rows, 4);
+  std::vector<double> expected(b.size()), z(b.size());
+  multigrid<double, double>(host, 1).apply(b, expected);
+  for (const auto& h : {there, again}) {
+    multigrid_on<double, double>(h, 1).apply(b, z);
+    for (std::size_t i = 0; i < z.size(); ++i) ASSERT_NEAR(z[i], expected[i], 1e-9);
+  }
+  EXPECT_TRUE(same_pattern_on(a, there->levels[0].a, Stream{}));
+  EXPECT_FALSE(same_pattern_on(a, ring(3000, 50), Stream{}));
+}
+
 TEST(MultigridOnDevice, RefusesWhatTheCpuRefuses) {
   auto a = ring(200, 7);
   std::vector<double> values(a.values.data, a.values.data + a.nnz());

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "penstock/bind/on_gpu.hpp"
 #include "penstock/bind/solve/amg_options.hpp"
 #include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/core/error.hpp"
@@ -133,6 +134,22 @@ AnyHierarchy bound_update(const AnyHierarchy& before, const Matrix& m) {
   return built(m, std::move(made), &before);
 }
 
+/// Where both are: on one GPU, or in memory that the CPU reads.
+bool same_pattern(const Matrix& a, const Matrix& b) {
+  const auto where = gpu_that_holds(a);
+  return std::visit(
+      [&]<class V>(const Csr<V>& x) {
+        const auto* y = std::get_if<Csr<V>>(&b.any());
+        if (!y) return false;
+        if (where) require_on(*where, *y, "same_pattern");
+        else require_host(*y, "same_pattern");
+        const nb::gil_scoped_release release;
+        const OwnedStream stream(where.value_or(Where{}));
+        return same_pattern_on(x, *y, stream);
+      },
+      a.any());
+}
+
 Array<const Index> in_host(const Array<const Index>& from) {
   if (can_read(Where{}, from.place)) return from;
   const auto to = allocate<Index>(from.size);
@@ -200,6 +217,8 @@ void multigrid(nb::module_& m) {
             return at_level(a, l, [](const auto& level) { return level.largest; });
           },
           nb::arg("level"));
+  m.def("same_pattern", same_pattern, nb::arg("a"), nb::arg("b"),
+        "Whether two matrices of one type and in one place have entries at the same places.");
   m.def("amg", bound_amg, nb::arg("a"), nb::arg("precision"), nb::arg("near_nullspace"), nb::arg("vectors"),
         nb::arg("options"), nb::arg("gpu").none() = nb::none(),
         "With `gpu`, levels in the memory of that GPU, where A is; -1: the CPU as a device. near_nullspace "

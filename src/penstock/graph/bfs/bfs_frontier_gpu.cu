@@ -56,7 +56,9 @@ __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Ind
       long_edges += static_cast<unsigned long long>(degree);
       link_edges += static_cast<unsigned long long>(cached ? degree / kCachedCost : degree);
       if constexpr (far)
-        if (g.packed.heads ? packed_far(g.packed, v) : !cached)
+        if (!g.packed.heads         ? !cached
+            : degree > kPackedWhole ? !packed_list(g.packed, v).near
+                                    : packed_far(g.packed, v))
           far_edges += static_cast<unsigned long long>(degree), ++far_lists;
     }
     if (degree > kSegment) cut(s.segments, v, degree, &s.counts->segments);

@@ -32,11 +32,13 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 
 /// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
 inline constexpr std::int64_t kVertexBytes = 18;
-/// What packed lists leave besides: cut lists, counters.
+/// What packed lists leave besides: counters, and what is allocated in whole pages.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
 /// The same of shortest paths from packed lists, beside the distances: a list, predecessors, bitmaps; and for the graph, small
 /// windows.
 inline constexpr std::int64_t kPathVertexBytes = 9, kPathRoom = 12 << 20;
+/// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
+constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 51; }
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
 /// most of the time of their top-down steps.
 inline constexpr std::int64_t kKeptShare = 4;
@@ -58,6 +60,8 @@ std::int64_t packed_list_room(std::int64_t vertices, std::int64_t left);
 /// and 8 bytes for each piece of a cut list are left.
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
                               int distance_bytes);
+/// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
+constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 51; }
 /// The bytes that a search's cache of the longest lists may take beside its sample, the table of where they are included;
 /// 0: there is none.
 std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::int64_t sample_bytes,

@@ -9,6 +9,7 @@
 #include "penstock/solver/multigrid/gpu/aggregate_gpu.hpp"
 #include "penstock/solver/multigrid/gpu/made_on.hpp"
 #include "penstock/solver/multigrid/gpu/prolongate_gpu.hpp"
+#include "penstock/solver/multigrid/gpu/prolongate_steps.hpp"
 #include "penstock/solver/multigrid/gpu/smoothing_gpu.hpp"
 
 namespace penstock {
@@ -22,13 +23,43 @@ Array<T> uploaded(const std::vector<T>& from, Stream stream) {
   return to;
 }
 
-/// The same in host memory.
+/// The same, from an array in any memory.
 template <class E>
-Array<const E> downloaded(const Array<const E>& from, Stream stream) {
-  const auto to = allocate<E>(std::max<std::int64_t>(from.size, 1)).slice(0, from.size);
+Array<const E> copied(const Array<const E>& from, Place place, Stream stream) {
+  const auto to = allocate<E>(std::max<std::int64_t>(from.size, 1), place).slice(0, from.size);
   copy_async(to.data, from.data, from.bytes(), stream);
   synchronize(stream);
   return to;
+}
+template <class T>
+Csr<T> copied(const Csr<T>& a, Place place, Stream stream) {
+  return {a.rows, a.cols, copied(a.indptr, place, stream), copied(a.indices, place, stream),
+          copied(a.values, place, stream)};
+}
+
+/// The CPU's levels of a copy of A, moved to the device; the aggregates stay in host memory.
+template <class T>
+std::shared_ptr<const Hierarchy<T>> moved_from_host(const Csr<T>& a, std::vector<double> vectors_given,
+                                                    std::int64_t vectors, const AmgOptions& o,
+                                                    const Hierarchy<T>* before, Stream stream) {
+  if (vectors_given.empty()) {
+    vectors_given.resize(at(a.rows * o.block));
+    for (std::int64_t row = 0; row < a.rows; ++row) OnesOfBlock{o.block, vectors_given.data()}(row);
+  }
+  const auto host =
+      build_hierarchy<T>(copied(a, Place{}, stream), std::move(vectors_given), vectors, o, before);
+  const auto there = device_place(stream.where);
+  auto h = std::make_shared<Hierarchy<T>>();
+  h->cycle = host->cycle, h->device = stream.where;
+  for (const auto& level : host->levels) {
+    auto& l = h->levels.emplace_back(level);
+    l.plans = nullptr;
+    l.a = h->levels.size() == 1 ? a : copied(level.a, there, stream);
+    if (level.p.indptr.data) l.p = copied(level.p, there, stream), l.r = copied(level.r, there, stream);
+    l.smoothing.weights = copied(level.smoothing.weights, there, stream);
+  }
+  if (host->coarsest) h->inverse = uploaded(host->coarsest->template inverse<T>(), stream);
+  return h;
 }
 
 template <class T>
@@ -58,10 +89,10 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
                                                        std::int64_t vectors, const AmgOptions& o, Where where,
                                                        const Hierarchy<T>* before) {
   require_blocks(a.rows, a.cols, o.block);
-  require(o.symmetric && o.cycle != AmgCycle::k,
-          "AMG on a GPU: the matrix is symmetric, and the cycle is V or W; give A in host memory for others");
+  require(o.cycle != AmgCycle::k, "AMG on a GPU: the cycle is V or W; give A in host memory for K");
   const OwnedStream owned(where);
   const Stream stream = owned;
+  if (!o.symmetric) return moved_from_host(a, near_nullspace, vectors, o, before, stream);
   auto h = std::make_shared<Hierarchy<T>>();
   h->cycle = o.cycle, h->device = where;
   auto matrix = a;
@@ -98,8 +129,7 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
   }
   auto& last = h->levels.back();
   if (last.a.rows <= std::max(o.max_coarse, kMostDense)) {
-    const Csr<T> here{last.a.rows, last.a.cols, downloaded(last.a.indptr, stream),
-                      downloaded(last.a.indices, stream), downloaded(last.a.values, stream)};
+    const auto here = copied(last.a, Place{}, stream);
     h->inverse = uploaded(DenseSolve(here, kZeroPivot<T>).template inverse<T>(), stream);
   } else {
     last.smoothing = smoothing_of(last, last.smoothing.weights, o.l1_jacobi, kLastSteps, stream);

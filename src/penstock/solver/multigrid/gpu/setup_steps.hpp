@@ -80,6 +80,13 @@ struct NotPositive {
   }
 };
 
+/// Whether two arrays differ.
+template <class T>
+struct Differs {
+  const T *a, *b;
+  constexpr bool operator()(std::int64_t i) const { return a[i] != b[i]; }
+};
+
 struct NotFinite {
   const double* in;
   constexpr bool operator()(std::int64_t i) const { return !finite_number(in[i]); }

@@ -21,6 +21,8 @@ X(NarrowValues)
 X(NotPositive<float>)
 X(NotPositive<double>)
 X(NotFinite)
+X(Differs<Offset>)
+X(Differs<Index>)
 X(IsOpen)
 #undef X
 
