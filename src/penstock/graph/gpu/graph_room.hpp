@@ -55,13 +55,11 @@ EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::i
 int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 
 /// What packed lists may take of what is left once their heads are placed: searches come with arrays for each vertex.
-std::int64_t packed_list_room(std::int64_t vertices, std::int64_t left);
+std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left);
 /// The same where they are for shortest paths alone, whose distances take so many bytes each: these, kPathVertexBytes, kPathRoom
 /// and 8 bytes for each piece of a cut list are left.
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
                               int distance_bytes);
-/// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
-constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 51; }
 /// The bytes that a search's cache of the longest lists may take beside its sample, the table of where they are included;
 /// 0: there is none.
 std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::int64_t sample_bytes,
