@@ -164,6 +164,10 @@ def test_float32_and_sums_beyond_it():
         assert told["schedule"] == "zero_copy" or told["graph"]["far_bytes"] == 0, most
     a = graph(70_000, np.arange(69_999), np.arange(1, 70_000), np.full(69_999, 65_000.0))
     found(a, 0, "beyond 2^31")
+    with ps.options(device_memory=budget(a, 0.5)):  # room for distances of 4 bytes, and then of 8
+        told = found(a, 0, "beyond 2^31, far")
+        assert told["graph"]["far_bytes"] > 0
+        found(a, 5, "beyond 2^31, far")
 
 
 def test_dijkstra_with_limits_and_several_sources():
@@ -205,7 +209,7 @@ def test_packed_when_searches_have_paid_for_it():
     with ps.options(device_memory=facts["bytes"] + 13 * a.shape[0] + (13 << 20)):
         placed = []
         for seconds in (0.0, 100.0, 100.0):
-            a._derived.link_seconds = seconds
+            a._derived.path_link_seconds = seconds
             plan = ps.csgraph.explain(a, "sssp", device=0)
             with ps.record() as events:
                 same(ps.csgraph.sssp(a, 1, device=0), expected, "auto")
@@ -227,7 +231,7 @@ def test_lengths_that_are_refused(lengths):
     with pytest.raises(ValueError, match=match):
         ps.csgraph.sssp(a, 0, device=0, gpu_options=GpuOptions(placement="packed"))
     expected = ps.csgraph.sssp(a, 0, device="cpu")
-    a._derived.link_seconds = 1e9
+    a._derived.path_link_seconds = 1e9
     same(ps.csgraph.sssp(a, 0, device=0), expected, "auto")
 
 
@@ -235,6 +239,12 @@ def test_refusals():
     a = named("rmat_10", "bytes")
     with pytest.raises(ValueError, match="packed lists are not cached"):
         ps.csgraph.sssp(a, 0, device=0, gpu_options=GpuOptions(placement="packed", cache="1MB"))
+    pattern = named("rmat_10", "pattern")
+    alone = _core.gpu_graph(
+        pattern._core, 0, "packed"
+    )  # packed by the GPU, where lists above 1022 entries are apart
+    far = _core.sssp_gpu(alone, pattern._core, weights_of(pattern), np.array([0], np.int32))[0]
+    same(far, ps.csgraph.sssp(pattern, 0, device="cpu"), "a pattern")
     plain = _core.gpu_graph(a._core, 0, "packed")
     with pytest.raises(ValueError, match="the packed lists have no lengths"):
         _core.sssp_gpu(plain, a._core, weights_of(a), np.array([0], np.int32))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 
@@ -29,13 +30,17 @@ def with_lengths(a: ps.csr_array) -> ps.csr_array:
     """The same edges, with lengths 8 to 72 that both directions share, in float32."""
     values = np.empty(a.nnz, np.float32)
     indptr, columns = np.asarray(a.indptr), np.asarray(a.indices)
-    for first in range(0, a.shape[0], 1 << 20):
-        last = min(a.shape[0], first + (1 << 20))
+
+    def fill(first: int) -> None:
+        last = min(a.shape[0], first + (1 << 18))
         part = slice(int(indptr[first]), int(indptr[last]))
         rows = np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(indptr[first : last + 1]))
         ends = columns[part].view(np.uint32)
         mixed = ((rows ^ ends) * np.uint32(2654435761)) ^ (rows + ends)
         values[part] = 8 + (mixed >> np.uint32(9)) % np.uint32(65)
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(fill, range(0, a.shape[0], 1 << 18)))
     return ps.csr_array._from_parts(*a.shape, indptr, columns, values)
 
 

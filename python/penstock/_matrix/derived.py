@@ -108,6 +108,7 @@ class Derived:
     packed_lists_bytes: int | None = None  # an estimate
     packed_paths: Any = None  # the same lists with the lengths of the edges
     link_seconds: float = 0  # that traversals took whose lists came over the link
+    path_link_seconds: float = 0  # the same of shortest paths
     gpu_graph: tuple[Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # (asked, the core's graph)

@@ -129,11 +129,11 @@ def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
 
 
 def _graph_key(
-    gpu: int, placement: str, share: int, paths: bool = False
-) -> tuple[int, str, int, bool]:
-    """What a kept graph on one GPU depends on: the third is its budget, the last whether its packed lists are those of
-    shortest paths."""
-    return gpu, placement, _budget([gpu], share), paths
+    gpu: int, placement: str, share: int, distance_bytes: int = 0
+) -> tuple[int, str, int, int]:
+    """What a kept graph on one GPU depends on: the third is its budget, the last the bytes of a distance where its
+    packed lists are those of shortest paths."""
+    return gpu, placement, _budget([gpu], share), distance_bytes
 
 
 def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, ...], str, int]:
@@ -142,12 +142,17 @@ def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, 
 
 
 def gpu_graph(
-    graph: csr_array, gpu: int, placement: str = "auto", share: int = 1, paths: Any = None
+    graph: csr_array,
+    gpu: int,
+    placement: str = "auto",
+    share: int = 1,
+    paths: Any = None,
+    distance_bytes: int = 4,
 ) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
     same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: packed lists with
-    lengths, for shortest paths."""
-    key = _graph_key(gpu, placement, share, paths is not None)
+    lengths, for shortest paths, whose distances take so many bytes each."""
+    key = _graph_key(gpu, placement, share, 0 if paths is None else distance_bytes)
     known = graph._derived.gpu_graph
     if known is None or known[0] != key:
         sample = held_sample(graph)  # of the store that it is from
@@ -155,7 +160,7 @@ def gpu_graph(
         packed = paths
         if placement == "packed" and paths is None:
             packed = graph._derived.packed_lists
-        more: dict[str, Any] = {} if paths is None else {"paths": True}
+        more: dict[str, Any] = {"distance_bytes": distance_bytes} if paths is not None else {}
         known = key, _core.gpu_graph(graph._core, *key[:3], sample, packed, **more)
         graph._derived.gpu_graph = known
         if known[1].facts().get("packed_by") == "cpu":  # which takes long: not again
@@ -164,14 +169,14 @@ def gpu_graph(
 
 
 def knows_gpu_graph(
-    graph: csr_array, gpus: list[int], placement: str, share: int = 1, paths: bool = False
+    graph: csr_array, gpus: list[int], placement: str, share: int = 1, distance_bytes: int = 0
 ) -> bool:
     """Whether `gpu_graph`, or `gpu_parts` for several GPUs, would make nothing anew."""
     if len(gpus) > 1:
         known = graph._derived.gpu_parts
         return known is not None and known[0][:3] == _parts_key(gpus, placement, share)
     known = graph._derived.gpu_graph
-    return known is not None and known[0] == _graph_key(gpus[0], placement, share, paths)
+    return known is not None and known[0] == _graph_key(gpus[0], placement, share, distance_bytes)
 
 
 @dataclass(frozen=True)

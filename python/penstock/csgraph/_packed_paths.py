@@ -60,7 +60,7 @@ def sizes_of_packed_paths(graph: csr_array, weights: Any) -> dict[str, int]:
     """As `sizes_of_packed`, with the lengths, for the function that places graphs; ValueError where they cannot be
     packed."""
     held = _held(graph)
-    sizes = sizes_of_packed(graph) | {"paths": True}
+    sizes = sizes_of_packed(graph) | {"distance_bytes": 4}
     if held is not None:
         return sizes | {"packed_bytes": int(held.facts()["bytes"])}
     bits = _bits(graph, weights)
@@ -83,7 +83,7 @@ def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[
         return auto("by bytes, for lists as they are")
     if graph.place == "device":
         return auto("the graph is on a GPU")
-    price, taken = pack_paths_seconds(graph), graph._derived.link_seconds
+    price, taken = pack_paths_seconds(graph), graph._derived.path_link_seconds
     if taken < price:
         return auto(
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
@@ -112,4 +112,4 @@ def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[
 def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
     """Adds up what searches take whose lists come over the link, until they are packed."""
     if _held(graph) is None and there.facts()["placement"] == "pinned":
-        graph._derived.link_seconds += told["seconds"]
+        graph._derived.path_link_seconds += told["seconds"]

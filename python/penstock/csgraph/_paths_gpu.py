@@ -10,7 +10,7 @@ import numpy as np
 from penstock import _core
 from penstock._arrays.out import Out
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
+from penstock.csgraph._gpu import chosen_gpu, gpu_graph, knows_gpu_graph, report
 from penstock.csgraph._graph import readable, symmetric_weights
 from penstock.csgraph._packed_paths import note_link, path_lists, settle_paths
 from penstock.csgraph.gpu_options import GpuOptions, settled
@@ -62,9 +62,9 @@ def search(
     how = on.options
     symmetric = how.method != "bellman_ford" and symmetric_weights(graph)
 
-    def run(placement: str) -> tuple[Any, ...]:
+    def run(placement: str, distance_bytes: int) -> tuple[Any, ...]:
         lists = path_lists(graph, weights) if placement == "packed" else None
-        there = gpu_graph(graph, on.gpu, placement, paths=lists)
+        there = gpu_graph(graph, on.gpu, placement, paths=lists, distance_bytes=distance_bytes)
         found = _core.sssp_gpu(
             there, readable(graph)._core, weights, starts, how.method, how.access, delta, float(limit),
             bool(predecessors), symmetric, how.cache_bytes, how.counted,
@@ -73,16 +73,22 @@ def search(
         return there, *found
 
     home = settle_paths(graph, on.gpu, how, lambda: weights)
+    # Distances take 8 bytes where a path has been longer than 2^31 - 1.
+    wide = 8 if knows_gpu_graph(graph, [on.gpu], home.placement, distance_bytes=8) else 4
     found, other = None, None
     try:
-        found = run(home.placement)
-    except MemoryError:  # "auto" made room for edges alone, and the lengths no longer fit
+        found = run(home.placement, wide)
+    except (
+        MemoryError
+    ):  # "auto" made room for edges alone, and the lengths no longer fit; or distances are wide
         other = placement_without_room(graph, how, _placed(graph))
+        if other is None and home.placement == "packed" and wide == 4:
+            other, wide = "packed", 8
         if other is None:
             raise
     if found is None:  # outside the handler, whose exception holds what was on the GPU
         assert other is not None
-        found = run(other)
+        found = run(other, wide)
     there, distances, tree, told = found
     note_link(graph, there, told)
     told["edge_bytes"] = (4 + told["weight_bytes"]) * graph.nnz

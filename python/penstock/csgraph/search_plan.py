@@ -270,7 +270,7 @@ def _told(
         setup += pack_seconds(graph)
     else:
         setup = gpu_pack_seconds(graph, gpus[0])
-    if knows_gpu_graph(graph, gpus, placement, share, paths and lists == "packed"):
+    if knows_gpu_graph(graph, gpus, placement, share, 4 if paths and lists == "packed" else 0):
         setup = 0.0
     return SearchPlan(
         function=function,

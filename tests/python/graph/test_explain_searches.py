@@ -173,7 +173,9 @@ def test_shortest_paths_packed_with_their_lengths(graph, gpus):
     with ps.options(device_memory=most + 13 * a.shape[0] + (13 << 20)):
         plan = ps.csgraph.explain(a, "sssp", device=0)
         assert plan.lists == "pinned" and "packed when searches have taken" in plan.reason
-        a._derived.link_seconds = 100.0
+        a._derived.link_seconds = 100.0  # of other searches
+        assert ps.csgraph.explain(a, "sssp", device=0).lists == "pinned"
+        a._derived.path_link_seconds = 100.0
         plan = ps.csgraph.explain(a, "sssp", device=0)
         assert plan.lists == "packed" and "fit it packed" in plan.reason
         packed = path_lists(a, weights_of(a)).facts()
@@ -186,7 +188,7 @@ def test_shortest_paths_packed_with_their_lengths(graph, gpus):
             plan = ps.csgraph.explain(a, "sssp", device=0, gpu_options=GpuOptions(**other))
             assert plan.lists == "pinned", other
         b = weighted(graph, np.asarray(a.data) + 0.5)
-        b._derived.link_seconds = 100.0
+        b._derived.path_link_seconds = 100.0
         plan = ps.csgraph.explain(b, "sssp", device=0)
         assert plan.lists == "pinned" and "cannot be packed" in plan.reason
     with ps.options(device_memory=most // 2):

@@ -12,6 +12,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sssp/packed_paths.hpp"
 #include "penstock/graph/sssp/sssp.hpp"
@@ -171,6 +172,32 @@ TEST(PackedLengths, AreRefused) {
   EXPECT_THROW(with_lengths(pack_lists(other.view()), g.view(), g.lengths.data(), 0, 1), Error);
   const auto once = with_lengths(plain, g.view(), g.lengths.data(), 0, 60'000);
   EXPECT_THROW(with_lengths(once, g.view(), g.lengths.data(), 0, 60'000), Error);
+}
+
+TEST(PackedPaths, LeaveRoomForTheirArrays) {
+  GraphRoomRequest asked{.vertices = 1'000'000,
+                         .edges = 10'000'000,
+                         .budget = 60'000'000,
+                         .placement = EdgePlacement::packed,
+                         .packed_bytes = 40'000'000,
+                         .head_bytes = 4'125'008,
+                         .distance_bytes = 4};
+  const auto four = graph_room(asked);
+  EXPECT_EQ(four.vertex_bytes, 13'000'000);
+  EXPECT_EQ(four.used() + kPathRoom + 8 * most_packed_pieces(asked.edges), asked.budget);
+  EXPECT_EQ(four.list_bytes + four.far_bytes, 40'000'000 - 4'125'008);
+  asked.distance_bytes = 8;
+  const auto eight = graph_room(asked);
+  EXPECT_EQ(eight.list_bytes, four.list_bytes - 4'000'000);
+  asked.budget = 1 << 30;
+  EXPECT_EQ(graph_room(asked).far_bytes, 0);
+}
+
+TEST(PackedPaths, PiecesAreBounded) {
+  for (const Offset size : {1023, 1024, 1025, 2048, 2049, 3073, 1'000'000}) {
+    const auto pieces = (size + kPackedPiece - 1) / kPackedPiece;
+    for (const Offset lists : {1, 2, 1000}) EXPECT_LE(lists * pieces, most_packed_pieces(lists * size));
+  }
 }
 
 TEST(PackedPaths, ReadTheWeightsOfAMatrix) {

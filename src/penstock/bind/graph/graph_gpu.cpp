@@ -98,7 +98,7 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
 nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t device_memory,
                        std::int64_t free_bytes, const std::string& placement, std::int64_t all_vertices,
                        std::int64_t packed_bytes, std::int64_t head_bytes, int sample, bool cache,
-                       std::int64_t along_bytes, bool paths) {
+                       std::int64_t along_bytes, int distance_bytes) {
   const auto budget = graph_budget(device_memory, free_bytes);
   const auto room = graph_room({.vertices = vertices,
                                 .edges = edges,
@@ -110,7 +110,7 @@ nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t d
                                 .sample = sample,
                                 .cache = cache,
                                 .along_bytes = along_bytes,
-                                .paths = paths});
+                                .distance_bytes = distance_bytes});
   nb::dict d;
   d["placement"] = std::string(name(room.placement)), d["budget"] = budget;
   d["offset_bytes"] = room.offset_bytes, d["list_bytes"] = room.list_bytes, d["far_bytes"] = room.far_bytes;
@@ -176,18 +176,19 @@ void graph_gpu(nb::module_& m) {
   m.def(
       "gpu_graph",
       [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
-         const nb::object& sample, const BoundPackedLists* packed, bool paths, std::int64_t piece_bytes) {
+         const nb::object& sample, const BoundPackedLists* packed, int distance_bytes,
+         std::int64_t piece_bytes) {
         return make_graph<GpuGraph>(a, GpuGraphOptions{.gpu = gpu,
                                                        .placement = placement_named(placement),
                                                        .device_memory = device_memory,
                                                        .sample = sample_from(sample),
                                                        .packed = packed ? packed->any() : nullptr,
-                                                       .paths = paths,
+                                                       .distance_bytes = distance_bytes,
                                                        .piece_bytes = piece_bytes});
       },
       nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
-      nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(), nb::arg("paths") = false,
-      nb::arg("piece_bytes") = 0,
+      nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(),
+      nb::arg("distance_bytes") = 0, nb::arg("piece_bytes") = 0,
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
       "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\", which are "
       "made otherwise, by the GPU from pieces of so many bytes of columns (0: what is fastest); paths: these "
@@ -195,7 +196,7 @@ void graph_gpu(nb::module_& m) {
   m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
         nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,
-        nb::arg("cache") = false, nb::arg("along_bytes") = 0, nb::arg("paths") = false,
+        nb::arg("cache") = false, nb::arg("along_bytes") = 0, nb::arg("distance_bytes") = 0,
         "What a graph, or a part of one of all_vertices, and a search of it take on a GPU, by the function "
         "that "
         "places graphs: bytes of offsets (or heads of packed lists), of lists there, of lists that are read "

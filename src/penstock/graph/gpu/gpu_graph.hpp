@@ -34,7 +34,8 @@ struct GpuGraphOptions {
   std::int64_t first = 0, count = -1;              // the vertices whose lists it has; -1: all from `first` on
   NeighbourSample sample = {};                     // that of all vertices of the graph, if the caller has it
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
-  bool paths = false;  // packed lists are for shortest paths, which leave them more room
+  int distance_bytes =
+      0;  // packed lists are for shortest paths, with distances of 4 or 8 bytes, which leave them more room
   // Of columns that travel together while the GPU packs lists; 0: what is fastest.
   std::int64_t piece_bytes = 0;
 };

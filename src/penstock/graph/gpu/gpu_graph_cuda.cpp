@@ -152,8 +152,9 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
   const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
-  p.near_words = lists->prefix(options.paths ? packed_path_room(vertices(), edges.size, left())
-                                             : packed_list_room(vertices(), this->edges(), left() - shared));
+  p.near_words = lists->prefix(options.distance_bytes > 0
+                                   ? packed_path_room(vertices(), edges.size, left(), options.distance_bytes)
+                                   : packed_list_room(vertices(), this->edges(), left() - shared));
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));

@@ -29,8 +29,9 @@ std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::in
   return left - kVertexBytes * vertices - kPackedRoom - cut_list_bytes(edges);
 }
 
-std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left) {
-  return left - kPathVertexBytes * vertices - kPathRoom - 8 * most_packed_pieces(edges);
+std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
+                              int distance_bytes) {
+  return left - (kPathVertexBytes + distance_bytes) * vertices - kPathRoom - 8 * most_packed_pieces(edges);
 }
 
 std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::int64_t sample_bytes,
@@ -49,9 +50,9 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
   if (room.placement == EdgePlacement::packed) {
     room.offset_bytes = r.head_bytes;
     const auto lists = std::max<std::int64_t>(0, r.packed_bytes - r.head_bytes);
-    const auto most =
-        r.paths ? packed_path_room(n, r.edges, left()) : packed_list_room(n, r.edges, left() - shared);
-    if (r.paths) room.vertex_bytes = kPathVertexBytes * n;
+    const auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), r.distance_bytes)
+                                           : packed_list_room(n, r.edges, left() - shared);
+    if (r.distance_bytes > 0) room.vertex_bytes = (kPathVertexBytes + r.distance_bytes) * n;
     room.list_bytes = std::clamp<std::int64_t>(most, 0, lists);
     room.far_bytes = lists - room.list_bytes;
   } else {

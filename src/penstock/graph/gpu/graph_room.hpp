@@ -34,8 +34,9 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 inline constexpr std::int64_t kVertexBytes = 18;
 /// What packed lists leave besides: counters, and what is allocated in whole pages.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
-/// The same of shortest paths from packed lists: whole distances, a list, predecessors, bitmaps; besides, small windows.
-inline constexpr std::int64_t kPathVertexBytes = 13, kPathRoom = 12 << 20;
+/// The same of shortest paths from packed lists, beside the distances: a list, predecessors, bitmaps; and for the graph, small
+/// windows.
+inline constexpr std::int64_t kPathVertexBytes = 9, kPathRoom = 12 << 20;
 /// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
 constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 51; }
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
@@ -55,9 +56,10 @@ int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 
 /// What packed lists may take of what is left once their heads are placed: searches come with arrays for each vertex.
 std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left);
-/// The same where they are for shortest paths alone, which leave kPathVertexBytes a vertex, kPathRoom, and 8 bytes for each piece
-/// of a cut list.
-std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left);
+/// The same where they are for shortest paths alone, whose distances take so many bytes each: these, kPathVertexBytes, kPathRoom
+/// and 8 bytes for each piece of a cut list are left.
+std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
+                              int distance_bytes);
 /// The bytes that a search's cache of the longest lists may take beside its sample, the table of where they are included;
 /// 0: there is none.
 std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::int64_t sample_bytes,
@@ -72,7 +74,7 @@ struct GraphRoomRequest {
   int sample = 0;                                 // slots that a search asks for
   bool cache = false;                             // whether it keeps the longest lists
   std::int64_t along_bytes = 0;  // of values along edges, such as lengths, which go where the edges go
-  bool paths = false;            // packed lists are for shortest paths
+  int distance_bytes = 0;        // packed lists are for shortest paths, with distances of 4 or 8 bytes
 };
 
 /// What a graph and a search of it take. `far_bytes` stay in host memory, and come over the link where they are read.

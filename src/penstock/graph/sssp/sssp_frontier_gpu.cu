@@ -31,24 +31,39 @@ __global__ void __launch_bounds__(kThreads)
   atomicOr(&s.pending[v >> 5], Bits(1) << (v & 31));
 }
 
-constexpr int kWordsAtOnce = 8;
+constexpr int kWordsAtOnce = 16;
 
-/// Reads the distances of the pending vertices of 32 words in whole lines, some words at a time. Each lane brings a word; lane 0's is
-/// word `first`. Calls f(which, key, pending) for the vertex of the lane's bit in each word. All lanes of a warp call it.
+/// Reads the distances of the pending vertices of 32 words in whole lines, some words at a time. Each lane brings a word; lane 0's
+/// is word `first`. Calls f(base, keys, pending) for words base to base + kWordsAtOnce, with the vertex of the lane's bit in each.
+/// All lanes of a warp call it.
 template <class D, class F>
 __device__ void each_pending(const PathState<D>& s, std::int64_t first, Bits mine, F&& f) {
   if (!__any_sync(kAll, mine != 0)) return;
   const int lane = int(threadIdx.x & 31);
   for (int base = 0; base < 32; base += kWordsAtOnce) {
-    Key<D> key[kWordsAtOnce];
+    Key<D> keys[kWordsAtOnce];
     bool pending[kWordsAtOnce];
 #pragma unroll
     for (int j = 0; j < kWordsAtOnce; ++j) {
       pending[j] = (__shfl_sync(kAll, mine, base + j) >> lane & 1) != 0;
-      key[j] = pending[j] ? s.distances[(first + base + j) * 32 + lane] : kNoPath<D>;
+      keys[j] = pending[j] ? s.distances[(first + base + j) * 32 + lane] : kNoPath<D>;
     }
+    f(base, keys, pending);
+  }
+}
+
+/// The degrees of vertices first + 32 j for which wanted[j], and 0 for others; all reads are under way at once.
+__device__ void degrees_of(const ListView& g, std::int64_t first, const bool (&wanted)[kWordsAtOnce],
+                           unsigned (&degree)[kWordsAtOnce]) {
 #pragma unroll
-    for (int j = 0; j < kWordsAtOnce; ++j) f(base + j, key[j], pending[j]);
+  for (int j = 0; j < kWordsAtOnce; ++j) {
+    const auto v = wanted[j] ? first + 32 * j : 0;  // vertex 0 is there, and its cache line, too
+    degree[j] = g.offsets ? unsigned(g.offsets[v + 1] - g.offsets[v]) : g.packed.heads[v] >> kAtBits;
+  }
+#pragma unroll
+  for (int j = 0; j < kWordsAtOnce; ++j) {
+    if (!wanted[j]) degree[j] = 0;
+    else if (!g.offsets && degree[j] == kInPieces) degree[j] = unsigned(degree_of(g, Index(first + 32 * j)));
   }
 }
 
@@ -62,9 +77,12 @@ __global__ void __launch_bounds__(kThreads) find_nearest(PathState<D> s) {
        first += stride) {
     const Bits word = first + lane < s.words ? s.pending[first + lane] : 0;
     count += __popc(word);
-    each_pending(s, first, word, [&](int, Key<D> key, bool pending) {
-      const auto near = pending ? ~static_cast<unsigned long long>(key) : 0;
-      best = near > best ? near : best;
+    each_pending(s, first, word, [&](int, const auto& keys, const auto& pending) {
+#pragma unroll
+      for (int j = 0; j < kWordsAtOnce; ++j) {
+        const auto near = pending[j] ? ~static_cast<unsigned long long>(keys[j]) : 0;
+        best = near > best ? near : best;
+      }
     });
   }
   best = max_warp(best);
@@ -89,16 +107,27 @@ __global__ void __launch_bounds__(kThreads) mark_near(ListView g, PathState<D> s
     const auto first = std::int64_t(blockIdx.x) * kBlockWords + i * kThreads + (threadIdx.x & ~31u);
     const bool in = first + lane < s.words;
     Bits front = 0;
-    each_pending(s, first, in ? s.pending[first + lane] : 0, [&](int which, Key<D> key, bool pending) {
-      const bool near = pending && key < end;
-      const Bits word = __ballot_sync(kAll, near);
-      if (lane == which) front = word;
-      if (!near) return;
-      const auto v = Index((first + which) * 32 + lane);
-      const auto degree = static_cast<unsigned long long>(degree_of(g, v));
-      edges += degree;
-      if (over_link(g, window.over_link, v)) link += degree;
-    });
+    each_pending(s, first, in ? s.pending[first + lane] : 0,
+                 [&](int base, const auto& keys, const auto& pending) {
+                   bool near[kWordsAtOnce];
+                   Bits any = 0;
+#pragma unroll
+                   for (int j = 0; j < kWordsAtOnce; ++j) {
+                     near[j] = pending[j] && keys[j] < end;
+                     const Bits word = __ballot_sync(kAll, near[j]);
+                     if (lane == base + j) front = word;
+                     any |= word;
+                   }
+                   if (any == 0) return;
+                   unsigned degree[kWordsAtOnce];
+                   const auto v = (first + base) * 32 + lane;
+                   degrees_of(g, v, near, degree);
+#pragma unroll
+                   for (int j = 0; j < kWordsAtOnce; ++j) {
+                     edges += degree[j];
+                     if (near[j] && over_link(g, window.over_link, Index(v + 32 * j))) link += degree[j];
+                   }
+                 });
     if (in) s.front[first + lane] = front;
     count += __popc(front);
   }
@@ -115,7 +144,7 @@ __global__ void __launch_bounds__(kThreads) take_front(PathState<D> s) {
   const unsigned lane = threadIdx.x & 31;
   visit_bits(s.front, s.words, s.starts, [=](std::int64_t w, Bits word, Index position) {
     if (word >> lane & 1) s.list[position + __popc(word & ((1u << lane) - 1))] = Index(w * 32 + lane);
-    if (lane == 0) s.pending[w] &= ~word;
+    if (lane == 0) atomicAnd(&s.pending[w], ~word);  // nobody waits for it
   });
 }
 

@@ -29,7 +29,6 @@ struct PathWork {
   Array<unsigned> keys;  // the distances as keys: one or two words a vertex
   Array<Index> list, starts, tree;
   Array<gpu::Bits> bits;
-  Array<std::uint8_t> flags;  // for Bellman-Ford
   Array<gpu::PathSegment> segments;
   Array<Index> piles;
   Array<gpu::SmallTurn> turns;
@@ -169,9 +168,9 @@ class PathRun {
     if constexpr (!std::is_same_v<W, std::uint8_t> && !std::is_same_v<W, std::uint16_t>) {
       const auto n = g_.vertices();
       ListView all = g_.view();
-      all.list_begin = nullptr;  // EMOGI has no cache
-      if (!work_.flags.data) work_.flags = g_.take<std::uint8_t>(2 * n, "the changed vertices");
-      std::uint8_t *now = work_.flags.data, *next = now + n;
+      all.list_begin = nullptr;                              // EMOGI has no cache
+      auto* now = reinterpret_cast<std::uint8_t*>(s_.list);  // the changed vertices: no list is made here
+      auto* next = now + n;
       gpu::flag_pending(s_, now, stream());
       for (bool changed = true; changed; std::swap(now, next)) {
         fill_async(next, 0, n, stream());

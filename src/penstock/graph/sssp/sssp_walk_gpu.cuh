@@ -82,6 +82,7 @@ __global__ void __launch_bounds__(kThreads)
     const Offset first = list.begin - skew_of(list) + number * kSegment<A>;
     list.end = min(list.end, first + kSegment<A>);
     list.begin = max(list.begin, first);
+    if constexpr (A == Access::packed) fetch_ahead(g.packed, list);
     const auto found = min_warp(walk_list<A, Count>(g, weights, e, list, v, own));
     if ((threadIdx.x & 31) == 0) give(e, v, own, found);
   }
