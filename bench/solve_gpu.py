@@ -1,10 +1,13 @@
 """Iterations with their vectors on a GPU: CG on the 3-D Laplacian in core, PageRank on R-MAT graphs that stream.
 
+Beside them, whole solves with multigrid on the GPU, set-up included.
+
     python bench/solve_gpu.py                                # bench/results/solve_gpu.json
     python bench/solve_gpu.py --edges 128 --scales 24,26 --repeats 5
     python bench/solve_gpu.py --quick                        # toy inputs
 
-Times are of one iteration: the difference of a long and a short run, so that what moves once (b, x) cancels.
+Times are of one iteration: the difference of a long and a short run, so that what moves once (b, x) cancels. Those of
+multigrid are of a solve to 1e-8 with its set-up.
 Bytes are the least that an iteration moves: the matrix once, and the vectors of its product and passes. CuPy's cg takes
 turns where it imports; `penstock_arrays` then has b and x on the GPU, as arrays of CuPy. A streamed graph keeps nothing
 on the GPU (`keep=False`): what binds is its link.
@@ -93,6 +96,8 @@ def residual_check(a: ps.csr_array, b: np.ndarray) -> Callable[[np.ndarray], flo
 
 
 def cg_case(edge: int, dtype: str, precond: str, cupy: Any, settings: Any) -> dict[str, Any]:
+    if precond not in ("none", "jacobi"):
+        raise SystemExit(f"--preconds {precond}: give some of none, jacobi and amg")
     a = ps.generate.laplacian((edge,) * 3).astype(dtype)
     b = np.random.default_rng(1).standard_normal(a.shape[0]).astype(dtype)
     m = ps.linalg.Jacobi(a) if precond == "jacobi" else None
@@ -111,6 +116,46 @@ def cg_case(edge: int, dtype: str, precond: str, cupy: Any, settings: Any) -> di
     if cupy:
         everybody.append(penstock_cg("penstock_arrays", on_gpu(a), cupy.asarray(b), m, steps))
         everybody.append(cupy_cg(cupy, a, b, m, steps))
+    return harness.measure(case, everybody, settings)
+
+
+def amg_case(edge: int, precision: str, precond: str, cupy: Any, settings: Any) -> dict[str, Any]:
+    """Seconds from A on the GPU to x there, in float64: the set-up of multigrid, whose levels have this precision, and
+    the solve; and cg without M."""
+    a = ps.generate.laplacian((edge,) * 3)
+    b = np.random.default_rng(1).standard_normal(a.shape[0])
+    there, rhs = on_gpu(a), b if cupy is None else cupy.asarray(b)
+    case = harness.Case(
+        name=f"solve laplacian{edge}, multigrid in {precision}",
+        check=residual_check(a, b),
+        work=2.0 * a.nnz,
+        about={"matrix": f"laplacian{edge}", "method": "cg", "preconditioner": precond,
+               "precision": precision, "rows": a.shape[0], "nnz": a.nnz},
+    )  # fmt: skip
+
+    def multigrid() -> Any:
+        return ps.linalg.cg(
+            there, rhs, rtol=RTOL["float64"], M=ps.linalg.AMG(there, precision=precision)
+        )
+
+    def alone() -> Any:
+        return ps.linalg.cg(there, rhs, rtol=RTOL["float64"])
+
+    everybody = []
+    for name, solve in (("penstock", multigrid), ("penstock_cg", alone)):
+        _, info = solve()
+        everybody.append(
+            harness.Contestant(
+                name,
+                lambda solve=solve: solve()[0],
+                role="ours",
+                result=lambda x: x if isinstance(x, np.ndarray) else x.get(),
+                notes={"iterations": info.iterations, "vectors": info.vectors},
+            )
+        )
+    if cupy:
+        rival = cupy_cg(cupy, a, b, None, 4)
+        everybody.append(harness.Contestant("cupy", rival.run))
     return harness.measure(case, everybody, settings)
 
 
@@ -193,14 +238,19 @@ def table(report: Report) -> None:
                  f"{r['gflops']:.1f}", f"{r.get('gb_per_s', 0):.0f}",
                  f"{r.get('fraction_of_device_copy', 0):.2f}"]
             )  # fmt: skip
-    header = ["case", "who", "vectors", "ms an iteration", "GFLOP/s", "GB/s", "of device copy"]
-    show_table("Iterations with vectors on a GPU", header, rows)
+    header = ["case", "who", "vectors", "ms", "GFLOP/s", "GB/s", "of device copy"]
+    show_table("Iterations with vectors on a GPU, and solves with multigrid", header, rows)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, turn_seconds=0.0)
     parser.add_argument("--edges", default="64,128,256", help="of the Laplacian's cube")
+    parser.add_argument(
+        "--preconds",
+        default="none,jacobi,amg",
+        help="of the Laplacians: iterations; amg: whole solves",
+    )
     parser.add_argument("--scales", default="22,24,26", help="of the R-MAT graphs")
     parser.add_argument("--codecs", default="packed,raw")
     parser.add_argument(
@@ -211,7 +261,7 @@ def main() -> int:
         raise SystemExit("no GPU can be used here; penstock.show_config() may tell why")
     if args.threads:
         ps.set_num_threads(args.threads)
-    edges, scales = args.edges, args.scales
+    edges, scales, preconds = args.edges, args.scales, args.preconds.split(",")
     if args.quick:
         edges, scales = "12", "10"
     settings = harness.Settings(repeats=args.repeats, turn_seconds=0.0, warm_turns=False)
@@ -225,8 +275,9 @@ def main() -> int:
         report.skip("cupy", str(e))
     for edge in (int(e) for e in edges.split(",") if e):
         for dtype in ("float64", "float32"):
-            for precond in ("none", "jacobi"):
-                finish(cg_case(edge, dtype, precond, cupy, settings), rate, report)
+            for precond in preconds:
+                case = amg_case if precond == "amg" else cg_case
+                finish(case(edge, dtype, precond, cupy, settings), rate, report)
     for scale in (int(s) for s in scales.split(",") if s):
         for codec in args.codecs.split(","):
             for keep in (False, True):

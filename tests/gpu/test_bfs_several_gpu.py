@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from graphs import NAMES, graph, named, sources
 from penstock.csgraph import GpuOptions
+from penstock.csgraph._gpu import packed_lists
 
 import penstock as ps
 from penstock import _core
@@ -267,3 +268,49 @@ def test_bad_input():
     moved._derived.symmetric_pattern = True
     with pytest.raises(ValueError, match="searched on that GPU"):
         ps.csgraph.bfs(moved, 0, device=[0, 0])
+
+
+def packed_budgets(a, gpus):
+    """Of each GPU: everything near; about half of the lists; next to none of them."""
+    n, facts = a.shape[0], packed_lists(a).facts()
+    named_most = max(gpus.count(gpu) for gpu in gpus)
+    part = -(-n // len(gpus)) * 27 + facts["head_bytes"] + 9 * n + (16 << 20) + (1 << 16)
+    return [None, named_most * (part + facts["list_bytes"] // len(gpus) // 2), named_most * part]
+
+
+@pytest.mark.parametrize("near", [0, 1, 2])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.gpu_small if n in SMALL else ()) for n in SHAPES]
+)
+def test_packed_lists(name, near, gpus):
+    """Each GPU packs a range of its own."""
+    a = named(name)
+    with ps.options(device_memory=packed_budgets(a, gpus)[near]):
+        for source in sources(a, 2):
+            for how in ({}, {"sample": 0}, {"method": "top_down"}, {"counted": True}):
+                _, event = searched(a, source, gpus, name, placement="packed", **how)
+                facts = event["graph"]
+                assert facts["placement"] == "packed" and facts["used_bytes"] <= facts["budget"]
+                if near == 0:
+                    assert facts["far_bytes"] == 0
+        levels, tree = ps.csgraph.bfs(
+            a, 0, device=gpus, return_predecessors=True, gpu_options=GpuOptions(placement="packed")
+        )
+        ps.csgraph.verify_bfs(a, 0, levels, tree)
+
+
+def test_automatic_choice_packs_where_only_that_fits(gpus):
+    """After searches that have taken as long over the link as packing takes."""
+    a = ps.generate.lift(named("rmat_16"), 16, seed=3)
+    a._derived.symmetric_pattern = True
+    n = a.shape[0]
+    most = max(gpus.count(gpu) for gpu in gpus)
+    fits = -(-n // len(gpus)) * 32 + 9 * n + (17 << 20) + 2 * a.nnz // len(gpus)
+    with ps.options(device_memory=most * fits):
+        _, event = searched(a, 0, gpus)
+        assert event["graph"]["placement"] == "pinned"
+        a._derived.link_seconds = 1e9
+        _, event = searched(a, 0, gpus)
+        assert event["graph"]["placement"] == "packed" and event["graph"]["far_bytes"] == 0
+        told = ps.csgraph.explain(a, "bfs", device=gpus)
+        assert told.lists == "packed", told

@@ -258,3 +258,19 @@ def test_bad_input():
         )
     with pytest.raises(ValueError, match="found on the CPU"):
         ps.csgraph.connected_components(a, connection="strong", device=[0, 0])
+
+
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("name", ALL)
+def test_packed_lists(name, far, gpus):
+    """Each GPU packs a range of its own; `far`: next to no list fits the budget."""
+    a = shape(name)
+    heads, most = 5 * a.shape[0], max(gpus.count(gpu) for gpu in gpus)
+    room = most * (heads + 36 * a.shape[0] + (16 << 20) + (1 << 16))
+    with ps.options(device_memory=room if far else None):
+        for how in ({}, {"sample": 0}, {"counted": True}):
+            event = found(a, name, gpus, placement="packed", **how)
+            facts = event["graph"]
+            assert facts["placement"] == "packed" and facts["used_bytes"] <= facts["budget"]
+            if not far:
+                assert facts["far_bytes"] == 0

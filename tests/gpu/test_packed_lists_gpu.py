@@ -160,12 +160,8 @@ def test_reading_everything_reads_no_more_than_the_lists():
 def test_refusals():
     a = named("rmat_10")
     packed = GpuOptions(placement="packed")
-    with pytest.raises(ValueError, match="sssp reads no packed lists yet"):
-        ps.csgraph.sssp(a, 0, device=0, gpu_options=packed)
     with pytest.raises(ValueError, match="triangles reads no packed lists yet"):
         ps.csgraph.triangles(a, device=0, gpu_options=packed)
-    with pytest.raises(ValueError, match="name one GPU"):
-        ps.csgraph.bfs(a, 0, device=[0, 0], gpu_options=packed)
     there = _core.gpu_graph(a._core, 0, "packed", 0, None, packed_lists(a))
     with pytest.raises(ValueError, match="leave access out"):
         _core.bfs_gpu(there, there, 0, access="merged")

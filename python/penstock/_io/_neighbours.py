@@ -27,14 +27,22 @@ _TABLES = 8
 
 
 def packed_lists(graph: csr_array) -> Any:
-    """The graph's neighbour lists in a packed form: those of its store, or made once by the CPU and kept with it.
+    """The graph's neighbour lists in a packed form: those of its store, a copy of those that a GPU has packed, or made
+    once by the CPU. They are kept with the graph.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 3, ([0, 0, 1], [1, 2, 2])), shape=(3, 3))
     >>> packed_lists(A).facts()["edges"]
     3
     """
-    return graph._derived.once("packed_lists", lambda: _core.pack_lists(graph._core))
+    return graph._derived.once(
+        "packed_lists", lambda: _of_gpu(graph) or _core.pack_lists(graph._core)
+    )
+
+
+def _of_gpu(graph: csr_array) -> Any:
+    there = graph._derived.gpu_graph
+    return None if there is None else there[1].packed_lists()
 
 
 def lists_to_save(a: csr_array, wanted: bool | None) -> Any:

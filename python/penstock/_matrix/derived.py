@@ -106,6 +106,7 @@ class Derived:
     pagerank_gpu_weighted: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     packed_lists: Any = None  # the core's packed neighbour lists
     packed_lists_bytes: int | None = None  # an estimate
+    packed_paths: Any = None  # the same lists with the lengths of the edges
     link_seconds: float = 0  # that traversals took whose lists came over the link
     gpu_graph: tuple[Any, Any] | None = field(
         default=None, metadata=_GPU

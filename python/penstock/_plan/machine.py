@@ -18,7 +18,8 @@ from penstock._plan import probe
 # Where nothing was measured and nothing is told: a PCIe 3 x16 link and a GPU of 300 GB/s.
 _LINK = 12e9
 _LATENCY = 10e-6
-_PAGEABLE = 6e9
+PAGEABLE = 6e9
+LOCKS = 50e9  # bytes a second, of pages that are locked: 16 GB in 0.31 s
 _DEVICE_READ = 3e11
 _CACHE = 4 << 20  # bytes
 # Of what clocks and buses give: what copies and kernels reach.
@@ -39,7 +40,7 @@ class Gpu:
     up_both: float = _LINK * 0.85  # while the other direction is busy, too
     down_both: float = _LINK * 0.85
     latency: float = _LATENCY
-    pageable: float = _PAGEABLE
+    pageable: float = PAGEABLE
     device_read: float = _DEVICE_READ
     peer: float = 0.0  # copies from another GPU; 0 where there is no direct way
     memory: int = 0  # bytes free
@@ -89,7 +90,7 @@ def _gpu(d: dict[str, Any], memory: int) -> Gpu:
         up_both=float(both.get("h2d_bytes_per_s") or 0.85 * up),
         down_both=float(both.get("d2h_bytes_per_s") or 0.85 * down),
         latency=float((d.get("h2d") or {}).get("latency_s") or _LATENCY),
-        pageable=_rate(d.get("pageable_h2d"), _PAGEABLE),
+        pageable=_rate(d.get("pageable_h2d"), PAGEABLE),
         device_read=float(d.get("device_read") or _DEVICE_READ),
         peer=float(peer.get("copy") or 0.0),
         memory=memory,
@@ -167,6 +168,14 @@ def _told(gpu: int) -> Gpu:
         device_read=read,
         cache=facts["cache_bytes"] or _CACHE,
     )
+
+
+def link_up(gpu: int) -> float:
+    """Bytes a second from pinned memory to a GPU: of `penstock probe`, or what the system tells. No copy is made."""
+    probed = probe.measured()
+    if probed is not None and gpu < len(probed["gpus"]):
+        return _rate(probed["gpus"][gpu].get("h2d"), _LINK)
+    return _told(gpu).up
 
 
 def _looked_at(gpu: int, memory: int) -> Gpu:

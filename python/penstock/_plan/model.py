@@ -17,7 +17,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._choices import CODECS
-from penstock._plan.machine import Gpu, Machine
+from penstock._plan.machine import LOCKS, Gpu, Machine
 
 MIB = 1 << 20
 
@@ -33,7 +33,6 @@ _STREAMING = 0.85  # of the device memory's bandwidth: what kernels reach where 
 _THREAD_NNZ = 0.8e9
 _THREAD_NNZ_FAR = 0.5e9
 _FAR = 4 * MIB  # bytes of x
-_REGISTER = 50e9  # bytes a second: 16 GB of pages locked in 0.31 s
 _MOST_PANELS = 64
 # Of a product, beside what it moves and computes: calls, events, the last wait. What 4 to 16 MB streamed in 0.28 to
 # 0.53 ms took over the bytes' own time.
@@ -289,7 +288,7 @@ def predict_panels(work: Work, machine: Machine, how: Setting) -> Prediction:
     return replace(
         one,
         seconds=count * one.seconds,
-        setup=2 * work.raw_bytes / machine.host_copy + count * part.raw_bytes / _REGISTER,
+        setup=2 * work.raw_bytes / machine.host_copy + count * part.raw_bytes / LOCKS,
         uses=grown,
         streamed=count * one.streamed,
         blocks=count * one.blocks,
@@ -307,9 +306,9 @@ def _setup(work: Work, machine: Machine, how: Setting, kept: int) -> float:
     seconds = kept / machine.together(how.gpus, "up")
     encodes = CODECS[how.codec].encoded_per_second
     if encodes and how.codec not in work.there:
-        seconds += work.nnz / (encodes * machine.threads) + work.bytes(how.codec) / _REGISTER
+        seconds += work.nnz / (encodes * machine.threads) + work.bytes(how.codec) / LOCKS
     elif how.codec == "raw" and work.place == "host":
-        seconds += work.raw_bytes / _REGISTER
+        seconds += work.raw_bytes / LOCKS
     elif how.codec == "raw" and work.place == "mapped":
         seconds += kept / machine.gpus[0].pageable
     return seconds

@@ -11,9 +11,10 @@ import numpy as np
 
 from penstock import _core
 from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
-from penstock._io._neighbours import packed_lists
+from penstock._io._neighbours import packed_lists as packed_lists  # to be found here, too
 from penstock._io._sample import held as held_sample
 from penstock._matrix.csr import csr_array
+from penstock._plan.machine import LOCKS, PAGEABLE, link_up
 from penstock._plan.report import active
 from penstock._plan.schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in, has_missed, knows_edges_in
@@ -127,9 +128,12 @@ def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
     return [gpu] if fits else list(range(wanted))
 
 
-def _graph_key(gpu: int, placement: str, share: int) -> tuple[int, str, int]:
-    """What a kept graph on one GPU depends on: the last is its budget."""
-    return gpu, placement, _budget([gpu], share)
+def _graph_key(
+    gpu: int, placement: str, share: int, paths: bool = False
+) -> tuple[int, str, int, bool]:
+    """What a kept graph on one GPU depends on: the third is its budget, the last whether its packed lists are those of
+    shortest paths."""
+    return gpu, placement, _budget([gpu], share), paths
 
 
 def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, ...], str, int]:
@@ -137,27 +141,37 @@ def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, 
     return tuple(gpus), placement, _budget(gpus, share)
 
 
-def gpu_graph(graph: csr_array, gpu: int, placement: str = "auto", share: int = 1) -> Any:
+def gpu_graph(
+    graph: csr_array, gpu: int, placement: str = "auto", share: int = 1, paths: Any = None
+) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
-    same budget (`options.device_memory`, of which this graph may take one part in `share`)."""
-    key = _graph_key(gpu, placement, share)
+    same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: packed lists with
+    lengths, for shortest paths."""
+    key = _graph_key(gpu, placement, share, paths is not None)
     known = graph._derived.gpu_graph
     if known is None or known[0] != key:
         sample = held_sample(graph)  # of the store that it is from
         graph._derived.gpu_graph = None
-        packed = packed_lists(graph) if placement == "packed" else None
-        known = key, _core.gpu_graph(graph._core, *key, sample, packed)
+        packed = paths
+        if placement == "packed" and paths is None:
+            packed = graph._derived.packed_lists
+        more: dict[str, Any] = {} if paths is None else {"paths": True}
+        known = key, _core.gpu_graph(graph._core, *key[:3], sample, packed, **more)
         graph._derived.gpu_graph = known
+        if known[1].facts().get("packed_by") == "cpu":  # which takes long: not again
+            graph._derived.packed_lists = known[1].packed_lists()
     return known[1]
 
 
-def knows_gpu_graph(graph: csr_array, gpus: list[int], placement: str, share: int = 1) -> bool:
+def knows_gpu_graph(
+    graph: csr_array, gpus: list[int], placement: str, share: int = 1, paths: bool = False
+) -> bool:
     """Whether `gpu_graph`, or `gpu_parts` for several GPUs, would make nothing anew."""
     if len(gpus) > 1:
         known = graph._derived.gpu_parts
         return known is not None and known[0][:3] == _parts_key(gpus, placement, share)
     known = graph._derived.gpu_graph
-    return known is not None and known[0] == _graph_key(gpus[0], placement, share)
+    return known is not None and known[0] == _graph_key(gpus[0], placement, share, paths)
 
 
 @dataclass(frozen=True)
@@ -170,8 +184,8 @@ class Home:
     budget: int  # bytes for each; 0: what is free
 
 
-def settle_home(graph: csr_array, gpu: int, placement: str, packs: bool = True) -> Home:
-    """The decision of `gpu_graphs`, which carries it out; `explain` prints it. Forms nothing."""
+def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool = True) -> Home:
+    """The decision of `gpu_graphs` and `gpu_parts_pair`, which carry it out; `explain` prints it. Forms nothing."""
     symmetric = graph._derived.symmetric_pattern
     turned = not symmetric and (knows_edges_in(graph) or has_missed(graph))
     share = 2 if turned else 1
@@ -179,40 +193,57 @@ def settle_home(graph: csr_array, gpu: int, placement: str, packs: bool = True) 
     if placement == "auto" and packs:
         known = graph._derived.transpose
         both = [graph, known if isinstance(known, csr_array) else graph]
-        placement, reason = _home(both[:share], gpu)
+        placement, reason = _home(both[:share], gpus)
     elif placement == "auto":
         reason = "the core's choice by bytes"
-    return Home(placement, reason, share, _budget([gpu], share))
+    return Home(placement, reason, share, _budget(gpus, share))
 
 
-def free_bytes(graphs: list[csr_array], gpu: int) -> int:
-    """What is free on a GPU, and what graphs that are there now take, which will be free."""
-    known = [one._derived.gpu_graph for one in graphs]
-    there = sum(k[1].facts()["used_bytes"] for k in known if k and k[0][0] == gpu)
+def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
+    """What is free on a GPU, and what graphs that are there now take, which will be free; several: as parts of them."""
+    there = 0
+    for one in graphs:
+        known = one._derived.gpu_parts if several else one._derived.gpu_graph
+        if known is not None:
+            facts = known[1].facts()
+            there += sum(f["used_bytes"] for f in facts.get("parts", [facts]) if f["gpu"] == gpu)
     return int(_core.gpu_info(gpu)["free_bytes"]) + int(there)
 
 
-def _home(graphs: list[csr_array], gpu: int) -> tuple[str, str]:
+def room_of_each(graphs: list[csr_array], gpus: list[int], share: int) -> tuple[int, int]:
+    """(the budget, what is free) of each of the named GPUs, one of which may be named several times; the second counts
+    where the first is 0."""
+    named, several = max(gpus.count(gpu) for gpu in gpus), len(gpus) > 1
+    limit = _budget(gpus, share) // named
+    if limit:
+        return limit, 0
+    return 0, min(free_bytes(graphs, gpu, several) // gpus.count(gpu) for gpu in gpus)
+
+
+def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
-    packing pays; else "auto", which is the core's choice."""
-    graph, share = graphs[0], len(graphs)
+    packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices."""
+    graph, share, parts = graphs[0], len(graphs), len(gpus)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
-    packs = all(one._derived.packed_lists is not None for one in graphs)
-    price = pack_seconds(graph) * share
+    packs = parts == 1 and all(_is_packed(one) for one in graphs)
+    price = sum(_price(one, gpus[0]) if parts == 1 else _packing(one) for one in graphs)
     if not packs and graph._derived.link_seconds < price:
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
-            f"packing takes ({graph._derived.link_seconds:.2g} s until now)"
+            f"packing takes beyond what they take now ({graph._derived.link_seconds:.2g} s until now)"
         )
-    limit = _budget([gpu], share)
-    free = 0 if limit else free_bytes(graphs, gpu)
+    limit, free = room_of_each(graphs, gpus, share)
 
     def home(one: csr_array) -> str:
-        n, nnz = one.shape[0], one.nnz
-        if _core.gpu_graph_fits(n, nnz, limit, free):
+        n = one.shape[0]
+        asked = {"all_vertices": n} if parts > 1 else {}
+        sizes = -(-n // parts), -(-one.nnz // parts), limit, free
+        if _core.gpu_graph_room(*sizes, **asked)["placement"] == "device":
             return "device"
-        return _core.gpu_graph_home(n, nnz, packed_bytes(one), limit, free)
+        asked |= {k: -(-size // parts) for k, size in sizes_of_packed(one).items()}
+        room = _core.gpu_graph_room(*sizes, placement="packed", **asked)
+        return "pinned" if room["far_bytes"] or room["used_bytes"] > room["budget"] else "packed"
 
     if all(home(one) == "packed" for one in graphs):
         return "packed", "the lists exceed the budget as they are, and fit it packed"
@@ -222,15 +253,53 @@ def _home(graphs: list[csr_array], gpu: int) -> tuple[str, str]:
     )
 
 
+def _is_packed(graph: csr_array) -> bool:
+    there = graph._derived.gpu_graph
+    on_gpu = there is not None and there[1].facts()["placement"] == "packed"
+    return on_gpu or graph._derived.packed_lists is not None
+
+
+def _rate(graph: csr_array, gpu: int) -> float:
+    """Bytes a second from where the graph is to a GPU; pages of ordinary memory are locked on the way."""
+    if graph.place in ("pinned", "managed"):
+        return link_up(gpu)
+    return min(link_up(gpu), PAGEABLE if graph.place == "mapped" else LOCKS)
+
+
+def gpu_pack_seconds(graph: csr_array, gpu: int) -> float:
+    """What a GPU takes to pack the lists: offsets and columns go there once."""
+    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpu)
+
+
+def _price(graph: csr_array, gpu: int) -> float:
+    """What packing takes beyond what the next search takes if lists are read where they are. A first search brings the
+    offsets and locks the pages of the columns, a second one reads all columns for its sample."""
+    derived = graph._derived
+    if _is_packed(graph):
+        return 0.0
+    if derived.row_order is not None and not derived.row_order[0]:
+        return pack_seconds(graph)  # the CPU packs lists that do not ascend
+    there, columns = derived.gpu_graph, 4 * graph.nnz
+    if there is None:
+        spared = 8 * (graph.shape[0] + 1) / _rate(graph, gpu)
+        spared += 0.0 if graph.place in ("pinned", "managed") else columns / LOCKS
+    else:
+        sampled = there[1].facts().get("sample_kind") == "highest_degree"
+        spared = 0.0 if sampled else gpu_pack_seconds(graph, gpu)
+    return max(0.0, round(gpu_pack_seconds(graph, gpu) - spared, 9))
+
+
 def pack_seconds(graph: csr_array) -> float:
-    """What packing the lists takes, once; 0 where they are packed.
+    """What the CPU takes to pack the lists, once; 0 where they are packed.
 
     >>> import penstock as ps
     >>> pack_seconds(ps.generate.rmat(10, seed=1)) < 0.1
     True
     """
-    if graph._derived.packed_lists is not None:
-        return 0.0
+    return 0.0 if graph._derived.packed_lists is not None else _packing(graph)
+
+
+def _packing(graph: csr_array) -> float:
     return float(_PACK_SECONDS * graph.nnz / _core.num_threads())
 
 
@@ -271,7 +340,7 @@ def packed_bytes(graph: csr_array) -> int:
 
 
 def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
-    """Adds up what traversals take whose lists come over the link, until packing them would have taken no longer."""
+    """Adds up what traversals take whose lists come over the link."""
     if graph._derived.packed_lists is None and there.facts()["placement"] == "pinned":
         graph._derived.link_seconds += told.get("seconds", 0.0)
 
@@ -280,7 +349,7 @@ def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -
     """(edges, reversed edges): both the same where the pattern is symmetric, None for the second where nobody has
     formed it. The two share the budget. packs: whether "auto" may stand for packed lists."""
     reversed_edges = _edges_in(graph)
-    home = settle_home(graph, gpu, placement, packs)
+    home = settle_home(graph, [gpu], placement, packs)
     own = gpu_graph(graph, gpu, home.placement, home.share)
     if home.share == 2:
         return own, gpu_graph(graph.T.formed(), gpu, home.placement, 2)
@@ -320,20 +389,20 @@ def gpu_parts(
     return known[1]
 
 
-def gpu_parts_pair(graph: csr_array, gpus: list[int], placement: str) -> tuple[Any, Any]:
+def gpu_parts_pair(
+    graph: csr_array, gpus: list[int], placement: str, packs: bool = True
+) -> tuple[Any, Any]:
     """As `gpu_graphs`, over several GPUs."""
     if graph.place == "device":
         raise ValueError(
             "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
         )
     reversed_edges = edges_in(graph)
-    if graph._derived.symmetric_pattern:
-        own = gpu_parts(graph, gpus, placement)
-        return own, own
-    if reversed_edges is None:
-        return gpu_parts(graph, gpus, placement), None
-    own = gpu_parts(graph, gpus, placement, 2)
-    return own, gpu_parts(graph.T.formed(), gpus, placement, 2, own)
+    home = settle_home(graph, gpus, placement, packs)
+    own = gpu_parts(graph, gpus, home.placement, home.share)
+    if home.share == 2:
+        return own, gpu_parts(graph.T.formed(), gpus, home.placement, 2, own)
+    return own, None if reversed_edges is None else own
 
 
 def report(kernel: str, graph: Any, told: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from penstock._arrays.out import Out
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
 from penstock.csgraph._graph import readable, symmetric_weights
+from penstock.csgraph._packed_paths import note_link, path_lists, settle_paths
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
@@ -34,7 +35,7 @@ def chosen(
 
 def placement_without_room(graph: csr_array, how: GpuOptions, placed: str) -> str | None:
     """Where a graph whose lengths do not fit beside its edges goes instead; None: nowhere, its search is refused."""
-    if how.placement != "auto" or graph.place == "device" or placed != "device":
+    if how.home != "auto" or graph.place == "device" or placed == "pinned":
         return None
     return "pinned"
 
@@ -62,7 +63,8 @@ def search(
     symmetric = how.method != "bellman_ford" and symmetric_weights(graph)
 
     def run(placement: str) -> tuple[Any, ...]:
-        there = gpu_graph(graph, on.gpu, placement)
+        lists = path_lists(graph, weights) if placement == "packed" else None
+        there = gpu_graph(graph, on.gpu, placement, paths=lists)
         found = _core.sssp_gpu(
             there, readable(graph)._core, weights, starts, how.method, how.access, delta, float(limit),
             bool(predecessors), symmetric, how.cache_bytes, how.counted,
@@ -70,9 +72,10 @@ def search(
         )  # fmt: skip
         return there, *found
 
+    home = settle_paths(graph, on.gpu, how, lambda: weights)
     found, other = None, None
     try:
-        found = run(how.placement)
+        found = run(home.placement)
     except MemoryError:  # "auto" made room for edges alone, and the lengths no longer fit
         other = placement_without_room(graph, how, _placed(graph))
         if other is None:
@@ -81,6 +84,7 @@ def search(
         assert other is not None
         found = run(other)
     there, distances, tree, told = found
+    note_link(graph, there, told)
     told["edge_bytes"] = (4 + told["weight_bytes"]) * graph.nnz
     report("sssp", there, told)
     return distances, tree

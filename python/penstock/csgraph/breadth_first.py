@@ -107,7 +107,7 @@ def bfs(
     else:
         several = len(gpus) > 1
         pair = (
-            gpu_parts_pair(graph, gpus, on.home)
+            gpu_parts_pair(graph, gpus, on.home, on.access == "auto")
             if several
             else gpu_graphs(graph, gpus[0], on.home, on.access == "auto")
         )
@@ -162,8 +162,7 @@ def _search_gpu(
 ) -> tuple[Any, Any]:
     levels, predecessors, told = search(*pair, start, predecessors=bool(tree), **how, **where)
     note_missed(graph, told["missed"])
-    if search is _core.bfs_gpu:
-        note_link(graph, pair[0], told)
+    note_link(graph, pair[0], told)
     report("bfs", pair[0], told)
     return levels, predecessors
 

@@ -108,7 +108,7 @@ def connected_components(
         return (found[0], to.filled(found[1])) if to else found
     several = len(gpus) > 1
     pair = (
-        gpu_parts_pair(graph, gpus, on.home)
+        gpu_parts_pair(graph, gpus, on.home, on.access == "auto")
         if several
         else gpu_graphs(graph, gpus[0], on.home, on.access == "auto")
     )
@@ -116,8 +116,7 @@ def connected_components(
     where: dict[str, Any] = {"to": to.at()} if to and to.on_gpu else {}
     count, labels, told = find(*pair, on.method, on.access, on.slots, on.counted, **where)
     note_missed(graph, told["missed"])
-    if not several:
-        note_link(graph, pair[0], told)
+    note_link(graph, pair[0], told)
     report("connected_components", pair[0], {"method": on.method, **told})
     labels = to.filled(labels) if to else labels
     return (count, labels) if return_labels else count

@@ -14,7 +14,7 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "sssp": ("auto", "near_far", "bellman_ford"),
 }
 # the functions that read packed lists
-_PACKED = ("bfs", "connected_components")
+_PACKED = ("bfs", "connected_components", "sssp")
 _BASELINES = ("level_synchronous", "label_propagation", "bellman_ford")
 
 # function -> the fields that it reads
@@ -47,15 +47,17 @@ class GpuOptions:
         memory, packed for packed lists. "packed" alone stands for the placement of this name, too.
     placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
-        device memory where they fit, else in place, their pages locked. "packed", for `bfs` and
-        `connected_components` on one GPU: lists of 4 to 17 bits an edge, which the CPU packs once, in device memory
-        as far as the budget goes, and the rest of them in pinned memory (docs/larger_graphs.md).
+        device memory where they fit, else in place, their pages locked. "packed", for `bfs`, `connected_components`
+        and, on one GPU, `sssp`: lists of 4 to 17 bits an edge and the bits of its length, in device memory. The GPU
+        packs them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
+        (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one.
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
         asks before it reads lists in host memory. 4 where it is None.
     cache : bytes, or text such as "1GB", optional
         `sssp` and `dijkstra`: how much of its memory a GPU gives to copies of the shortest lists, which waste most of
-        the link. What the budget leaves where it is None; 0 for none. The first search of a graph decides.
+        the link. What the budget leaves where it is None; 0 for none. The first search of a graph decides. Not for
+        packed lists.
     counted : bool
         `ps.record` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels. Triangles
         are then counted over whole lists, as they are where an `access` is named.
@@ -143,7 +145,12 @@ def settled(given: GpuOptions | None, function: str, on_gpu: bool) -> GpuOptions
             )
     if given.home == "packed" and like not in _PACKED:
         raise ValueError(
-            f"{function} reads no packed lists yet: leave 'packed' out of gpu_options, {' and '.join(_PACKED)} do"
+            f"{function} reads no packed lists yet: leave 'packed' out of gpu_options, {', '.join(_PACKED)} do"
+        )
+    if given.home == "packed" and given.cache:
+        raise ValueError(
+            f"{function}: packed lists are not cached, so cache={given.cache!r} would change nothing: leave it out, "
+            "or 'packed'"
         )
     if "method" in reads:
         check_names(_METHODS[like], method=given.method)

@@ -8,28 +8,29 @@ from typing import Any
 from penstock import _core
 from penstock._choices import EDGE_PLACEMENTS
 from penstock._matrix.csr import csr_array
-from penstock._plan.machine import Machine, this_machine
+from penstock._plan.machine import LOCKS, Machine, this_machine
 from penstock._plan.model import use
 from penstock._plan.report import human_bytes, lines_of
 from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import (
     chosen_gpus,
-    free_bytes,
+    gpu_pack_seconds,
     knows_gpu_graph,
     pack_seconds,
     packed_bytes,
+    room_of_each,
     settle_home,
     sizes_of_packed,
-    whole_budget,
 )
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._lists import cpu_lists, for_cpu, raw_bytes
+from penstock.csgraph._packed_paths import pack_paths_seconds, settle_paths, sizes_of_packed_paths
 from penstock.csgraph._paths_gpu import placement_without_room
 from penstock.csgraph.gpu_options import GpuOptions, settled
+from penstock.csgraph.shortest_paths import weights_of
 
 FUNCTIONS = ("bfs", "connected_components", "sssp")
 _SECTOR = 32  # bytes: a list that comes over the link is read in whole sectors, at both of its ends
-_LOCK = 50e9  # bytes a second, of pages that are locked
 
 
 @dataclass(frozen=True)
@@ -198,28 +199,27 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
     several, gpu = len(gpus), gpus[0]
     n, nnz, along = graph.shape[0], graph.nnz, _lengths(graph, function)
     asked: dict[str, Any] = {"along_bytes": along // several}
-    budget, share = whole_budget(gpus), 1
+    share = 1
     placement, reason = how.home, "asked for" if how.home != "auto" else "by bytes"
+    if function != "sssp":
+        home = settle_home(graph, gpus, how.home, how.access == "auto")
+        placement, reason, share = home.placement, home.reason, home.share
     if several > 1:
-        if placement == "packed":
-            raise ValueError(
-                'placement="packed" is for graphs on one GPU: choose another one for several'
-            )
         asked["all_vertices"] = n
     elif function != "sssp":
-        home = settle_home(graph, gpu, how.home, how.access == "auto")
-        placement, reason, budget, share = home.placement, home.reason, home.budget, home.share
         asked |= {"sample": how.slots, "cache": function == "bfs"}
-    if placement == "packed":
-        asked |= sizes_of_packed(graph)
+    else:
+        home = settle_paths(graph, gpu, how, lambda: weights_of(graph))
+        placement, reason = home.placement, home.reason
+    if placement == "packed" and function == "sssp":
+        asked |= sizes_of_packed_paths(graph, weights_of(graph))
+    elif placement == "packed":
+        asked |= {k: -(-bytes // several) for k, bytes in sizes_of_packed(graph).items()}
 
     def room(where: str) -> dict[str, Any]:
         parts = -(-n // several), -(-nnz // several)
-        return dict(
-            _core.gpu_graph_room(
-                *parts, budget, 0 if budget else free_bytes([graph], gpu), placement=where, **asked
-            )
-        )
+        each = room_of_each([graph], gpus, share)
+        return dict(_core.gpu_graph_room(*parts, *each, placement=where, **asked))
 
     found = room(placement)
     if function == "sssp" and found["used_bytes"] > found["budget"]:
@@ -244,7 +244,8 @@ def _told(
     several, lists = len(gpus), room["placement"]
     resident = room["list_bytes"] * several
     far = room["far_bytes"] * several
-    arrays = 2 if function == "sssp" and graph.dtype.kind != "b" else 1
+    paths = function == "sssp"
+    arrays = 2 if paths and graph.dtype.kind != "b" and lists != "packed" else 1
     link = far + (arrays * 2 * (_SECTOR - 4) * graph.shape[0] if far else 0)
     if lists != "packed":
         link = min(link, arrays * _SECTOR * graph.nnz)
@@ -261,8 +262,15 @@ def _told(
     if share == 2:
         reason += "; the reversed edges take as much again, of a budget of their own"
     setup = (resident + room["offset_bytes"] * several) / up
-    setup += pack_seconds(graph) if lists == "packed" else far / _LOCK
-    if knows_gpu_graph(graph, gpus, placement, share):
+    if lists != "packed":
+        setup += far / LOCKS
+    elif paths:
+        setup += pack_paths_seconds(graph)
+    elif far or several > 1 or graph._derived.packed_lists is not None:
+        setup += pack_seconds(graph)
+    else:
+        setup = gpu_pack_seconds(graph, gpus[0])
+    if knows_gpu_graph(graph, gpus, placement, share, paths and lists == "packed"):
         setup = 0.0
     return SearchPlan(
         function=function,

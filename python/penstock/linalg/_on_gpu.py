@@ -1,4 +1,4 @@
-"""Right-hand sides on a GPU: what cg takes there, and what all other methods say of them."""
+"""Right-hand sides on a GPU: what the core's methods take there, and what others say of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from penstock._arrays.out import is_contiguous
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import device_operator
 from penstock.linalg._info import SolveInfo, make_info
+from penstock.linalg._names import METHODS, preconditioner_named
 from penstock.linalg._operators import as_op, real_dtype, require_square
+from penstock.linalg.multigrid import AMG
 from penstock.linalg.preconditioners import Jacobi
 
 _TO_HOST = "b.get() of CuPy, b.cpu() of PyTorch"
@@ -26,31 +28,39 @@ def is_there(*vectors: Any) -> bool:
 def refuse(method: str, *vectors: Any) -> None:
     """Raises TypeError for arrays on a GPU, where `method` has its vectors in host memory."""
     if is_there(*vectors):
+        there = ", ".join(name for name, one in METHODS.items() if one.core)
         raise TypeError(
             f"{method} has its vectors in host memory, and is given an array on a GPU: give one in host memory "
-            f"({_TO_HOST}); cg takes b and x0 on a GPU"
+            f"({_TO_HOST}); {there} take b and x0 on a GPU"
         )
 
 
-def cg(a: Any, b: Any, x0: Any, M: Any, callback: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
-    """cg with b on a GPU: x is an array of b's library there."""
+def solve(
+    method: str,
+    a: Any,
+    b: Any,
+    x0: Any,
+    M: Any,
+    callback: Any,
+    settings: dict[str, Any],
+    out: Any = None,
+) -> tuple[Any, Any]:
+    """A method of the core with b on a GPU: x is an array of b's library there, or `out`, which is one. `callback` gets
+    x, after each cycle of gmres and after each iteration of others."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r} is not callable")
     library, rhs = _right_hand_side(a, b)
     n = require_square(a)
     op = _operator(a, rhs)
     m = _preconditioner(M, a, rhs)
     guess = _guess(x0, rhs, library, M, n)
-    try:
-        x = library.empty((n,), rhs.dtype, rhs.gpu)
-    except TypeError:
-        raise TypeError(
-            f"b is {type(b).__name__} on GPU {rhs.gpu}, of a library whose arrays cannot be made here: give b as an "
-            "array of CuPy or PyTorch, or in host memory"
-        ) from None
+    x = _result(out, b, rhs, library, n)
     found = library.look(x)
     assert found is not None
 
     def call(iteration: int, residual: float) -> None:
-        callback(x)
+        if method != "gmres" or iteration == 0:
+            callback(x)
 
     settings = {
         **settings,
@@ -58,7 +68,7 @@ def cg(a: Any, b: Any, x0: Any, M: Any, callback: Any, settings: dict[str, Any])
         "callback": None if callback is None else call,
     }
     stream = library.stream(rhs.gpu)
-    told = _core.cg_on_device(op, m, rhs.pointer, found.pointer, guess, stream, settings)
+    told = _core.solve_at(method, op, m, rhs.pointer, found.pointer, guess, stream, settings)
     info: SolveInfo = make_info(told, op)
     return x, info
 
@@ -77,8 +87,8 @@ def _right_hand_side(a: Any, b: Any) -> tuple[Library, DeviceArray]:
         )
     if "c" in (seen.dtype.kind, a.dtype.kind):
         raise TypeError(
-            f"b is on GPU {seen.gpu}, where cg is built for real numbers: complex systems are solved with b in host "
-            f"memory ({_TO_HOST})"
+            f"b is on GPU {seen.gpu}, where solvers are built for real numbers: complex systems are solved with b in "
+            f"host memory ({_TO_HOST})"
         )
     n = require_square(a)
     if seen.shape not in ((n,), (n, 1)):
@@ -95,6 +105,25 @@ def _right_hand_side(a: Any, b: Any) -> tuple[Library, DeviceArray]:
     if not is_contiguous(seen):
         raise ValueError("b is not contiguous: give a copy of it")
     return library, seen
+
+
+def _result(out: Any, b: Any, rhs: DeviceArray, library: Library, n: int) -> Any:
+    if out is None:
+        try:
+            return library.empty((n,), rhs.dtype, rhs.gpu)
+        except TypeError:
+            raise TypeError(
+                f"b is {type(b).__name__} on GPU {rhs.gpu}, of a library whose arrays cannot be made here: give b as "
+                "an array of CuPy or PyTorch, or in host memory"
+            ) from None
+    seen = library.look(out) if library_of(out) is library else None
+    fits = seen is not None and (seen.shape, seen.dtype, seen.gpu) == ((n,), rhs.dtype, rhs.gpu)
+    if seen is None or not fits or not is_contiguous(seen) or not seen.writable:
+        raise ValueError(
+            f"out is {type(out).__name__}, and b is on GPU {rhs.gpu}: give a writable contiguous {rhs.dtype} array of "
+            f"b's library there, of shape ({n},)"
+        )
+    return out
 
 
 def _operator(a: csr_array, rhs: DeviceArray) -> Any:
@@ -117,20 +146,28 @@ def _operator(a: csr_array, rhs: DeviceArray) -> Any:
 def _preconditioner(M: Any, a: csr_array, rhs: DeviceArray) -> Any:
     if M is None:
         return None
-    m = Jacobi(a, dtype=rhs.dtype) if isinstance(M, str) and M == "jacobi" else M
-    if not isinstance(m, Jacobi):
+    m = M
+    if isinstance(M, str) and (M == "jacobi" or (M == "amg" and has_levels(a))):
+        m = preconditioner_named(M)(a, dtype=rhs.dtype)
+    if not isinstance(m, (Jacobi, AMG)) or (isinstance(m, AMG) and m.gpu != rhs.gpu):
         name = repr(M) if isinstance(M, str) else type(M).__name__
         raise TypeError(
-            f"b is on GPU {rhs.gpu}, and M is {name}, which the CPU applies: there M is None or Jacobi; or give b in "
-            f"host memory ({_TO_HOST})"
+            f"b is on GPU {rhs.gpu}, and M is {name}, which the CPU applies: there M is None, Jacobi, or an AMG with a "
+            f"V or W cycle of A.to(ps.device({rhs.gpu})); or give b in host memory ({_TO_HOST})"
         )
     if m.shape != a.shape:
         raise ValueError(f"M has shape {m.shape}, A has {a.shape}")
     if m.dtype != rhs.dtype:
         raise TypeError(
-            f"M is {m.dtype} and b {rhs.dtype}, and nothing is converted on a GPU: give Jacobi(A, dtype='{rhs.dtype}')"
+            f"M is {m.dtype} and b {rhs.dtype}, and nothing is converted on a GPU: give "
+            f"{type(m).__name__}(A, dtype='{rhs.dtype}')"
         )
     return as_op(m, rhs.dtype, True, "M")
+
+
+def has_levels(a: csr_array) -> bool:
+    """Whether an AMG of this matrix is on a GPU."""
+    return a.place == "device"
 
 
 def _guess(x0: Any, rhs: DeviceArray, library: Library, M: Any, n: int) -> int | None:

@@ -68,6 +68,42 @@ def _solve(
     return x, system.solve(method, rhs, x, limits, callback)
 
 
+def _there(
+    A: Any,
+    b: Any,
+    x0: Any,
+    M: Any,
+    callback: Any,
+    rtol: float,
+    atol: float,
+    maxiter: int | None,
+    restart: int = 0,
+) -> tuple[Any, ...]:
+    """What `_on_gpu.solve` takes beside the method."""
+    a = as_matrix(A)
+    return a, b, x0, M, callback, limits_of(rtol, atol, maxiter, require_square(a), restart)
+
+
+def _gmres_there(
+    A: Any,
+    b: Any,
+    x0: Any,
+    M: Any,
+    callback: Any,
+    rtol: float,
+    atol: float,
+    maxiter: int | None,
+    restart: int | None,
+) -> tuple[Any, SolveInfo]:
+    n = require_square(A if hasattr(A, "shape") else as_matrix(A))
+    kept = min(count(restart, 20, "restart"), max(n, 1))
+    limit = count(maxiter, 10 * max(n, 1), "maxiter") * kept
+    x, info = _on_gpu.solve(
+        "gmres", *_there(A, b, x0, M, callback, rtol, atol, limit, restart=kept)
+    )
+    return x, renumbered(info, -(-int(info) // kept)) if info > 0 else info
+
+
 def cg(
     A: Any,
     b: Any,
@@ -120,13 +156,13 @@ def cg(
     The result has the same bits for any number of threads.
 
     Where A lies on a GPU, or has a plan for GPUs (`A.prepare(schedule=ps.Streamed())`), all vectors stay on the GPU as
-    long as M is None or Jacobi: b goes there once, x comes back once, or after each iteration for a callback. With
-    another M, which the CPU applies, and where the GPU's memory does not hold five vectors (six with Jacobi), they are
-    in host memory and only the products are the GPU's. `info.vectors` says which it was.
+    long as M is None, Jacobi, or an AMG of a matrix there: b goes there once, x comes back once, or after each
+    iteration for a callback. With another M, which the CPU applies, and where the GPU's memory does not hold five
+    vectors (six with M), they are in host memory and only the products are the GPU's. `info.vectors` says which it was.
 
     With b (and x0) on that GPU, no vector leaves it: x is an array of b's library there. Work that the library has
     queued on its current stream comes before the solve, and what it queues later sees x; a callback finds x current.
-    The call returns when the solve has ended. Three vectors are taken beside b and x (four with Jacobi); MemoryError
+    The call returns when the solve has ended. Three vectors are taken beside b and x (four with M); MemoryError
     where they do not fit.
 
     >>> import numpy as np, penstock as ps
@@ -136,12 +172,7 @@ def cg(
     (True, True)
     """
     if _on_gpu.is_there(b, x0):
-        a = as_matrix(A)
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback={callback!r} is not callable")
-        return _on_gpu.cg(
-            a, b, x0, M, callback, limits_of(rtol, atol, maxiter, require_square(a), 0)
-        )
+        return _on_gpu.solve("cg", *_there(A, b, x0, M, callback, rtol, atol, maxiter))
     found = _solve_complex("cg", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback)
     if found is not None:
         return found
@@ -167,7 +198,8 @@ def pipecg(
     One reduction an iteration, which overlaps the product: for many ranks with a slow network. On one machine `cg`
     moves fewer bytes and is faster. Its recurrences lose more digits; the true residual is checked at the end.
     """
-    _on_gpu.refuse("pipecg", b, x0)
+    if _on_gpu.is_there(b, x0):
+        return _on_gpu.solve("pipecg", *_there(A, b, x0, M, callback, rtol, atol, maxiter))
     call = None if callback is None else lambda x, residual, iteration: callback(x)
     return _solve("pipecg", A, b, x0, rtol, atol, maxiter, M, call, prepare)
 
@@ -187,8 +219,7 @@ def bicgstab(
     """Solves A x = b for a general A by stabilised biconjugate gradients (van der Vorst 1992).
 
     Parameters and results as for `cg`, with one right-hand side; A and M need not be symmetric. M is applied from the
-    right. An iteration takes two products. info is -10 where rho, -11 where omega vanishes: gmres then helps. Vectors
-    are in host memory; where A lies on a GPU or has a plan for GPUs, products are theirs.
+    right. An iteration takes two products. info is -10 where rho, -11 where omega vanishes: gmres then helps.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.array([[4.0, 1.0], [-2.0, 3.0]]))
@@ -196,7 +227,8 @@ def bicgstab(
     >>> x.round(6), int(info)
     (array([1., 2.]), 0)
     """
-    _on_gpu.refuse("bicgstab", b, x0)
+    if _on_gpu.is_there(b, x0):
+        return _on_gpu.solve("bicgstab", *_there(A, b, x0, M, callback, rtol, atol, maxiter))
     found = _solve_complex(
         "bicgstab", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback
     )
@@ -246,7 +278,12 @@ def gmres(
             DeprecationWarning,
             stacklevel=2,
         )
-    _on_gpu.refuse("gmres", b, x0)
+    if _on_gpu.is_there(b, x0):
+        if callback is not None and callback_type != "x":
+            raise ValueError(
+                f"callback_type={callback_type!r} is for b in host memory: give callback_type='x' for b on a GPU"
+            )
+        return _gmres_there(A, b, x0, M, callback, rtol, atol, maxiter, restart)
     cycle: dict[str, Any] = {"restart": restart, "callback": callback}
     if callback is not None:
         cycle["callback_type"] = callback_type or "legacy"

@@ -9,6 +9,7 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.linalg._amg.arguments import options_of, vectors_of
+from penstock.linalg._amg.place import applied_there, gpu_of, same_entries
 from penstock.linalg._amg.report import AMGExplanation, AMGLevel, ToldByLevels
 from penstock.linalg._amg.stationary import cycles
 from penstock.linalg._info import SolveInfo
@@ -47,6 +48,10 @@ class AMG(ToldByLevels, Preconditioner):
     seed : int
         Of the order in which aggregates are chosen. Results do not depend on the number of threads.
 
+    Where A lies on a GPU (`A.to(ps.device(0))`), a V or W cycle is set up and applied there: `gpu` is its number, the
+    aggregates are those of the CPU, and the levels differ from the CPU's by rounding. Where A is not symmetric, the CPU
+    makes the levels of a copy, and the GPU applies them. A K cycle is the CPU's; `gpu` is then None.
+
     ValueError: A is not symmetric and `symmetry` does not say so; it has NaN, infinity, or a diagonal entry that is
     not positive; or a coarse pivot is negative where it is symmetric.
 
@@ -78,7 +83,7 @@ class AMG(ToldByLevels, Preconditioner):
             *(strength, smoother, degree, cycle, max_levels, max_coarse, precision),
             *(seed, block_size, symmetry),
         )
-        a = _real_entries(A)
+        a = _real_entries(A, applied_there(options))
         n, kind = a.shape[0], _type(a, dtype)
         if n % block_size:
             raise ValueError(f"block_size={block_size} does not divide the {n} rows of A")
@@ -86,12 +91,18 @@ class AMG(ToldByLevels, Preconditioner):
             raise ValueError(
                 "precision='float64' with float32: give dtype=np.float64, or leave precision out"
             )
-        b = vectors_of(near_nullspace, n, block_size)
+        gpu = gpu_of(a)
+        b = vectors_of(near_nullspace, n, block_size, gpu is not None)
         smoother = "l1_jacobi" if options["l1_jacobi"] else "chebyshev"
         self._words = cycle, smoother, precision or kind.name
         self._kind, self._a = kind, a
         self._hierarchy = _core.amg(
-            self._canonical(a)._core, precision or kind.name, b.reshape(-1), b.shape[1], options
+            self._canonical(a)._core,
+            precision or kind.name,
+            b.reshape(-1),
+            b.shape[1],
+            options,
+            gpu,
         )
         super().__init__(self._hierarchy.op)
 
@@ -104,13 +115,13 @@ class AMG(ToldByLevels, Preconditioner):
 
         ValueError where the pattern differs, and as for a new AMG.
         """
-        a = _real_entries(A)
-        same = a.shape == self._a.shape and a.nnz == self._a.nnz
-        if not (
-            same
-            and np.array_equal(a.indptr, self._a.indptr)
-            and np.array_equal(a.indices, self._a.indices)
-        ):
+        a = _real_entries(A, self.gpu is not None)
+        if gpu_of(a) != self.gpu:
+            raise ValueError(
+                f"A is in {a.place} memory, and the AMG's levels are elsewhere: give a matrix where the first one was, "
+                "or make a new AMG"
+            )
+        if not same_entries(a, self._a):
             raise ValueError("A has another pattern than the AMG's matrix: make a new AMG")
         self._hierarchy = self._hierarchy.updated(self._canonical(a)._core)
         self._a = a
@@ -143,6 +154,11 @@ class AMG(ToldByLevels, Preconditioner):
         return csr_array._wrap(self._hierarchy.prolongator(level))
 
     @property
+    def gpu(self) -> int | None:
+        """The GPU that has the levels, or None: the CPU applies M."""
+        return self._hierarchy.gpu
+
+    @property
     def levels(self) -> list[AMGLevel]:
         """The rows and entries of each level."""
         matrices = [self._matrix(level) for level in range(self._hierarchy.levels)]
@@ -156,8 +172,8 @@ class AMG(ToldByLevels, Preconditioner):
         )
 
 
-def _real_entries(A: Any) -> csr_array:
-    a = _entries(A, "AMG")
+def _real_entries(A: Any, stays: bool) -> csr_array:
+    a = _entries(A, "AMG", stays)
     if a.dtype.kind == "c":
         raise TypeError(
             f"A is {a.dtype}, and AMG works on real numbers: take M='jacobi' of a real part, or ps.linalg.spsolve"

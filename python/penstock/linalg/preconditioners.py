@@ -56,14 +56,15 @@ class Preconditioner:
         return f"<{type(self).__name__} preconditioner, {self.shape[0]} rows, {self.dtype}>"
 
 
-def _entries(A: Any, name: str) -> csr_array:
+def _entries(A: Any, name: str, stays: bool = False) -> csr_array:
+    """`stays`: a matrix on a GPU is taken as it is."""
     a = as_matrix(A)
     if not isinstance(a, csr_array):
         raise TypeError(
             f"{name} needs the entries of A, and a {type(a).__name__} does not give them: pass the matrix itself"
         )
     require_square(a)
-    if a.place == "device":  # the CPU makes and applies factors
+    if a.place == "device" and not stays:  # the CPU makes and applies factors
         return csr_array._wrap(_core.to_place(a._core, "host"))
     return a
 

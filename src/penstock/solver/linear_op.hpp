@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -36,6 +37,8 @@ struct DeviceForm {
   std::function<DeviceApply<T>(Stream stream, std::int64_t spare, const DeviceGhosts<T>& ghosts)> make = {};
   /// The numbers of levels of the lower and of the upper triangle: rows of a level wait for those of earlier levels.
   std::function<std::pair<std::int64_t, std::int64_t>()> levels = {};
+  /// M lives on this device: for vectors there nothing is copied.
+  std::optional<Where> home = {};
 };
 
 /// All that a Krylov method asks of a matrix or of a preconditioner: y = A x. One process may own a part of the rows

@@ -7,6 +7,8 @@ import pytest
 from penstock._plan.machine import Gpu, Machine
 from penstock.csgraph import GpuOptions, _gpu, _lists, search_plan
 from penstock.csgraph._gpu import packed_lists
+from penstock.csgraph._packed_paths import pack_paths_seconds, path_lists
+from penstock.csgraph.shortest_paths import weights_of
 
 import penstock as ps
 from penstock import _core
@@ -38,6 +40,7 @@ def gpus(monkeypatch):
         return Machine((gpu,) * count, threads=2, source="measured on a test")
 
     monkeypatch.setattr(search_plan, "this_machine", machine)
+    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)  # slower than pages are locked
     return told
 
 
@@ -152,11 +155,88 @@ def test_shortest_paths_have_lengths(graph, gpus):
     assert ps.csgraph.explain(a, "sssp", device="cpu").lists == "raw"
 
 
+def weighted(graph, lengths):
+    return ps.csr_array._from_parts(*graph.shape, graph.indptr, graph.indices, lengths)
+
+
+def test_shortest_paths_packed_with_their_lengths(graph, gpus):
+    rng = np.random.default_rng(1)
+    a = weighted(graph, rng.integers(8, 73, graph.nnz).astype(np.float32))
+    plain = _gpu.packed_bytes(a)
+    most = plain + -(-7 * a.nnz // 8)  # 8 to 72: 7 bits each
+    how = GpuOptions(placement="packed")
+    plan = ps.csgraph.explain(a, "sssp", device=0, gpu_options=how)
+    heads = _gpu.sizes_of_packed(a)["head_bytes"]
+    assert plan.lists == "packed" and plan.reason.endswith("asked for") and plan.link_bytes == 0
+    assert plan.gpu_bytes["offsets"] == heads and plan.gpu_bytes["lists"] == most - heads
+    assert plan.first_call_seconds > pack_paths_seconds(a) > _gpu.pack_seconds(a) > 0
+    with ps.options(device_memory=most + 13 * a.shape[0] + (13 << 20)):
+        plan = ps.csgraph.explain(a, "sssp", device=0)
+        assert plan.lists == "pinned" and "packed when searches have taken" in plan.reason
+        a._derived.link_seconds = 100.0
+        plan = ps.csgraph.explain(a, "sssp", device=0)
+        assert plan.lists == "packed" and "fit it packed" in plan.reason
+        packed = path_lists(a, weights_of(a)).facts()
+        assert packed["length_bits"] == 7 and abs(packed["bytes"] - most) < 0.02 * most
+        assert pack_paths_seconds(a) == 0
+        plan = ps.csgraph.explain(a, "sssp", device=0)
+        assert plan.gpu_bytes["lists"] == packed["bytes"] - packed["head_bytes"]
+        # A method, a policy or a cache of lists as they are leaves them so.
+        for other in ({"method": "bellman_ford"}, {"access": "merged"}, {"cache": "1MB"}):
+            plan = ps.csgraph.explain(a, "sssp", device=0, gpu_options=GpuOptions(**other))
+            assert plan.lists == "pinned", other
+        b = weighted(graph, np.asarray(a.data) + 0.5)
+        b._derived.link_seconds = 100.0
+        plan = ps.csgraph.explain(b, "sssp", device=0)
+        assert plan.lists == "pinned" and "cannot be packed" in plan.reason
+    with ps.options(device_memory=most // 2):
+        plan = ps.csgraph.explain(a, "sssp", device=0)
+        assert plan.lists == "pinned" and "exceed the budget, too" in plan.reason
+    plan = ps.csgraph.explain(a, "sssp", device=0)
+    assert plan.lists == "device"  # there is room for all
+
+
+@pytest.mark.parametrize(
+    ("lengths", "said"),
+    [
+        ([0.5, 3.0], "are 0.5 to 3, some with fractions"),
+        ([1.0, np.inf], "some with fractions, infinite"),
+        ([1.0, 65537.0], "are 1 to 65537: choose another placement than"),
+    ],
+)
+def test_lengths_that_cannot_be_packed(graph, gpus, lengths, said):
+    a = weighted(graph, np.resize(np.array(lengths), graph.nnz))
+    how = GpuOptions(placement="packed")
+    with pytest.raises(ValueError, match=said):
+        ps.csgraph.explain(a, "sssp", device=0, gpu_options=how)
+    with pytest.raises(ValueError, match=said):
+        path_lists(a, weights_of(a))
+    assert a._derived.packed_lists is None  # found out before anything is packed
+
+
+def test_patterns_and_equal_lengths_take_no_bits(graph):
+    assert path_lists(graph, weights_of(graph)) is packed_lists(graph)
+    a = weighted(graph, np.full(graph.nnz, 3.0))
+    told = path_lists(a, weights_of(a)).facts()
+    assert told["lengths"] and told["length_bits"] == 0
+    assert told["bytes"] == packed_lists(a).facts()["bytes"]
+    with pytest.raises(ValueError, match="no form in files"):
+        path_lists(a, weights_of(a)).to_arrays()
+
+
 def test_several_gpus_divide_the_vertices(fresh, gpus):
     plan = ps.csgraph.explain(fresh, "bfs", device=[0, 1])
     assert plan.device == (0, 1) and plan.lists == "device"
     assert plan.gpu_bytes["lists"] == 4 * -(-fresh.nnz // 2)
     assert "GPU 0 and GPU 1" in str(plan) and "Each GPU takes" in str(plan)
+
+
+def test_each_of_several_gpus_packs_a_range(fresh, gpus):
+    packed = GpuOptions(placement="packed")
+    one = ps.csgraph.explain(fresh, "bfs", device=0, gpu_options=packed)
+    two = ps.csgraph.explain(fresh, "bfs", device=[0, 1], gpu_options=packed)
+    assert two.lists == "packed" and two.link_bytes == 0
+    assert two.gpu_bytes["lists"] == pytest.approx(one.gpu_bytes["lists"] / 2, rel=0.01)
 
 
 def test_refusals(fresh, gpus):
@@ -167,9 +247,9 @@ def test_refusals(fresh, gpus):
         explain(fresh, "bfs", device=0, gpu_options=GpuOptions(cache="1GB"))
     with pytest.raises(ValueError, match="sssp reads the lists of A as they are"):
         explain(fresh, "sssp", device="cpu", lists="packed")
+    with pytest.raises(ValueError, match="packed lists are not cached, so cache=1000000"):
+        explain(fresh, "sssp", device=0, gpu_options=GpuOptions(placement="packed", cache="1MB"))
     with pytest.raises(ValueError, match="sssp runs on one GPU"):
         explain(fresh, "sssp", device=[0, 1])
-    with pytest.raises(ValueError, match="for graphs on one GPU"):
-        explain(fresh, "bfs", device=[0, 1], gpu_options=GpuOptions(placement="packed"))
     with pytest.raises(ValueError, match="lists='packed' is for the CPU"):
         explain(fresh, "bfs", device=0, lists="packed")

@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from multigrid_support import grid, plane_stress
 
 import penstock as ps
-
-
-def grid(*shape: int) -> sp.csr_matrix:
-    return sp.csr_matrix(ps.generate.laplacian(shape).to_scipy().astype(np.float64))
 
 
 def iterations(a, **how) -> int:
@@ -22,26 +19,6 @@ def iterations(a, **how) -> int:
 @pytest.mark.parametrize("how", [{}, {"precision": "float32"}, {"cycle": "W"}, {"cycle": "K"}])
 def test_iterations_hardly_grow_with_the_grid(how):
     assert iterations(grid(48, 48, 48), **how) <= 1.35 * iterations(grid(16, 16, 16), **how)
-
-
-def plane_stress(n: int) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Springs along the edges and diagonals of a grid, held on one side: two unknowns a point."""
-    x = np.stack(np.meshgrid(np.arange(n), np.arange(n), indexing="ij"), -1).reshape(-1, 2)
-    number = np.arange(n * n).reshape(n, n)
-    pairs = [(number[:-1], number[1:]), (number[:, :-1], number[:, 1:]),
-             (number[:-1, :-1], number[1:, 1:]), (number[1:, :-1], number[:-1, 1:])]  # fmt: skip
-    first, second = (np.concatenate([p[k].ravel() for p in pairs]) for k in (0, 1))
-    along = (x[second] - x[first]).astype(float)
-    along /= np.linalg.norm(along, axis=1)[:, None]
-    edges = len(first)
-    columns = np.stack([2 * first, 2 * first + 1, 2 * second, 2 * second + 1], 1)
-    values = np.concatenate([-along, along], 1)
-    d = sp.csr_matrix(
-        (values.ravel(), columns.ravel(), 4 * np.arange(edges + 1)), (edges, 2 * n * n)
-    )
-    a = (d.T @ d).tocsr()
-    free = np.repeat(x[:, 0] > 0, 2)
-    return a[free][:, free].tocsr(), x[x[:, 0] > 0].astype(float)
 
 
 @pytest.mark.parametrize(

@@ -3,51 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from penstock._arrays import device
-from penstock._arrays.device import DeviceArray
-from penstock.linalg import _on_gpu
+from device_support import There, Unmade, as_library
+from penstock.linalg import _on_gpu, multigrid
 
 import penstock as ps
 from penstock import _core
 
 
-class There:
-    """An array on the device."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-
-class _Library:
-    def look(self, x: Any) -> DeviceArray | None:
-        a = x.array
-        steps = tuple(s // a.itemsize for s in a.strides)
-        return DeviceArray(a.ctypes.data, a.shape, steps, a.dtype, -1, a.flags.writeable)
-
-    def stream(self, gpu: int) -> int:
-        return 0
-
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> There:
-        return There(np.full(shape, np.nan, dtype))
-
-
-class Unmade(There):
-    """Of a library whose arrays cannot be made."""
-
-
-class _NoMaker(_Library):
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> There:
-        raise TypeError("give out=")
-
-
 @pytest.fixture(autouse=True)
 def on_device(monkeypatch):
-    monkeypatch.setitem(device._by_type, There, _Library())
-    monkeypatch.setitem(device._by_type, Unmade, _NoMaker())
+    as_library(monkeypatch)
     monkeypatch.setattr(
         _on_gpu, "device_operator", lambda a, dtype: _core.device_op(a._core, dtype.name)
     )
@@ -198,12 +165,58 @@ def test_bad_input(monkeypatch):
     with pytest.raises(ValueError, match="square"):
         ps.linalg.cg(ps.csr_array(np.ones((3, 4))), There(np.ones(3)))
     monkeypatch.undo()
-    monkeypatch.setitem(device._by_type, There, _Library())
+    as_library(monkeypatch)
     with pytest.raises(ValueError, match="host memory without a plan for GPUs"):
         ps.linalg.cg(A, b)
 
 
-@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres", "minres", "eigsh"])
+@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres"])
+@pytest.mark.parametrize("M", [None, "jacobi", "amg"])
+@pytest.mark.parametrize("guess", [False, True])
+def test_other_methods(monkeypatch, method, M, guess):
+    monkeypatch.setattr(multigrid, "gpu_of", lambda a: -1)
+    monkeypatch.setattr(_on_gpu, "has_levels", lambda a: True)
+    A = ps.generate.laplacian((30, 31))
+    b, x0 = np.random.default_rng(5).standard_normal((2, A.shape[0]))
+    solve = getattr(ps.linalg, method)
+    x, info = solve(A, There(b.copy()), There(x0.copy()) if guess else None, rtol=1e-9, M=M)
+    assert info == 0, info.reason
+    assert np.linalg.norm(b - A @ x.array) <= 1.001e-9 * np.linalg.norm(b)
+    monkeypatch.undo()
+    _, expected = solve(A, b, x0 if guess else None, rtol=1e-9, M=M)
+    assert abs(info.iterations - expected.iterations) <= (12 if method == "bicgstab" else 1)
+
+
+def test_gmres_there_restarts_and_calls_back():
+    A = ps.generate.laplacian((20, 20))
+    b = np.random.default_rng(6).standard_normal(400)
+    seen = []
+    x, info = ps.linalg.gmres(
+        A, There(b), rtol=1e-9, restart=10, maxiter=3, callback=lambda x: seen.append(x.array.copy()),
+        callback_type="x",
+    )  # fmt: skip
+    assert (int(info), info.iterations, len(seen)) == (3, 30, 3)
+    np.testing.assert_array_equal(seen[-1], x.array)
+    _, expected = ps.linalg.gmres(A, b, rtol=1e-9, restart=10, maxiter=3)
+    assert info.residual == pytest.approx(expected.residual, rel=1e-6)
+    with pytest.raises(ValueError, match="callback_type='x' for b on a GPU"):
+        ps.linalg.gmres(A, There(b), callback=print, callback_type="pr_norm")
+
+
+@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres"])
+def test_vectors_that_no_method_takes(method):
+    A = ps.generate.laplacian((5, 5))
+    bad = np.ones(25)
+    bad[3] = np.nan
+    with pytest.raises(ValueError, match="b has 1 entries that are NaN"):
+        getattr(ps.linalg, method)(A, There(bad))
+    with pytest.raises(ValueError, match="x0 has 1 entries that are NaN"):
+        getattr(ps.linalg, method)(A, There(np.ones(25)), There(bad))
+    x, info = getattr(ps.linalg, method)(A, There(np.zeros(25)), There(np.ones(25)))
+    assert info == 0 and not x.array.any()
+
+
+@pytest.mark.parametrize("method", ["minres", "fgmres", "block_cg", "eigsh"])
 def test_other_methods_refuse(method):
     A = ps.generate.laplacian((5, 5))
     with pytest.raises(TypeError, match=f"{method} has its vectors in host memory"):

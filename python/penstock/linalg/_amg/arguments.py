@@ -68,8 +68,10 @@ def options_of(
     }
 
 
-def vectors_of(given: Any, n: int, block: int) -> np.ndarray:
-    """The near-nullspace as float64 of shape (n, k), finite."""
+def vectors_of(given: Any, n: int, block: int, on_gpu: bool = False) -> np.ndarray:
+    """The near-nullspace as float64 of shape (n, k), finite; of shape (0, block) where a GPU makes it."""
+    if given is None and on_gpu:
+        return np.empty((0, block))
     if given is None:
         return np.tile(np.eye(block), (n // block, 1))
     b = np.asarray(given)

@@ -32,6 +32,7 @@ class AMGExplanation:
     bytes : that the levels keep in memory, A's own entries among them
     cycle_bytes : of matrices that a cycle reads, at least
     cycle, smoother, precision : as asked for; `factored` says whether the last level is solved exactly
+    gpu : the GPU that has the levels and applies M; None: the CPU
     """
 
     levels: tuple[AMGLevel | SharedLevel, ...]
@@ -43,10 +44,11 @@ class AMGExplanation:
     smoother: str
     precision: str
     factored: bool
+    gpu: int | None = None
 
     def __str__(self) -> str:
         last = "factored" if self.factored else "smoothed: it has too many rows to be factored"
-        lines = [f"{self.cycle} cycle, {self.smoother}, {self.precision}"]
+        lines = [f"{self.cycle} cycle, {self.smoother}, {self.precision}" + self._where()]
         for i, a in enumerate(self.levels):
             on = f" on {a.ranks} ranks" if isinstance(a, SharedLevel) else ""
             lines.append(f"level {i}: {a.rows} rows, {a.nnz} nonzeros{on}")
@@ -60,6 +62,9 @@ class AMGExplanation:
         )
 
     __repr__ = __str__
+
+    def _where(self) -> str:
+        return "" if self.gpu is None else f", on GPU {self.gpu}"
 
 
 class ToldByLevels:
@@ -91,4 +96,5 @@ class ToldByLevels:
             self.nbytes,
             *self._words,
             self._hierarchy.factored,
+            getattr(self._hierarchy, "gpu", None),
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock._arrays.device import is_on_gpu
 from penstock._matrix.csr import csr_array
 from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._info import SolveInfo, told
@@ -19,6 +20,11 @@ GROWN = 1e3  # a residual so many times the smallest is not coming back
 def cycles(
     m: Any, a: csr_array, b: Any, x0: Any, rtol: Any, maxiter: Any
 ) -> tuple[np.ndarray, SolveInfo]:
+    if is_on_gpu(b) or is_on_gpu(x0):
+        raise TypeError(
+            "AMG.solve has its vectors in host memory, and is given an array on a GPU: take the AMG as the M of cg, or "
+            "give b in host memory (b.get() of CuPy, b.cpu() of PyTorch)"
+        )
     n, dtype = a.shape[0], real_dtype(a, np.asarray(b))
     rhs = vector(b, n, dtype, "b", False)
     target = tolerance(rtol, "rtol") * float(np.linalg.norm(rhs))

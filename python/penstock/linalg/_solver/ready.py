@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import result_dtype
+from penstock.linalg import _on_gpu
 from penstock.linalg._checks import limits_of
 from penstock.linalg._complex import is_complex
 from penstock.linalg._info import SolveInfo
@@ -67,6 +68,16 @@ class Ready:
         else:
             more["maxiter"] = self._limits["maxiter"]
         return method_named(self.method)(self.A, rhs, x0, **more)
+
+    def _there(self, b: Any, x0: Any, out: Any) -> tuple[Any, Any]:
+        """A solve with b on a GPU."""
+        if self.inner is not None or not METHODS[self.method].core:
+            what = "Solver with inner" if self.inner else f"Solver by {self.method}"
+            _on_gpu.refuse(what, b, x0, out)
+        if self.progress:
+            raise ValueError("progress=True is for b in host memory: leave it out for b on a GPU")
+        parts = (self.A, b, x0, self.M, self.callback, self._limits, out)
+        return _on_gpu.solve(self.method, *parts)
 
     def _run(self, rhs: np.ndarray, x: np.ndarray) -> SolveInfo:
         norm = float(np.linalg.norm(rhs)) if self.progress else 0.0

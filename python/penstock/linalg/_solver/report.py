@@ -8,15 +8,17 @@ from typing import Any
 from penstock import _core
 from penstock._arrays.convert import result_dtype
 from penstock._matrix.csr import csr_array
+from penstock._plan.machine import this_machine
 from penstock._plan.report import Explanation, human_bytes
 from penstock.linalg._names import METHODS, PRECONDITIONERS
+from penstock.linalg.preconditioners import Jacobi
 
 
 @dataclass(frozen=True)
 class SolverExplanation:
     """Predicted seconds and bytes of a Solver.
 
-    seconds : of an iteration: `product_seconds`, and what M and the vectors take at the bandwidth of host memory
+    seconds : of an iteration: `product_seconds`, and what M and the vectors take at the bandwidth of their memory
     setup_seconds : of getting ready, for a preconditioner with a name; measured_setup_seconds is what it took
     matrix_bytes, preconditioner_bytes, vector_bytes : that an iteration moves
     product : the Explanation of a product with the matrix that iterations use
@@ -81,7 +83,7 @@ def explain(
     vectors = facts.vectors + facts.kept * restart + (2 * facts.products if m is not None else 0)
     moved = int(vectors * entry * a.shape[0])
     once = product.seconds if product is not None else 0.0
-    rate = _core.machine()["host_read"]
+    rate = _rate(a, m, method)
     rest = (facts.products * kept + moved) / rate
     return SolverExplanation(
         method=method,
@@ -96,6 +98,15 @@ def explain(
         product=product,
         outer=None if exact is None else exact.explain(),
     )
+
+
+def _rate(a: Any, m: Any, method: str) -> float:
+    """Bytes a second of the memory that vectors and M are in: a GPU's where all of these are there."""
+    there = isinstance(a, csr_array) and a.place == "device" and METHODS[method].core
+    if there and (m is None or isinstance(m, Jacobi) or getattr(m, "gpu", None) is not None):
+        gpu = _core.ordinal(a._core)
+        return float(this_machine(gpu + 1).gpus[gpu].device_read)
+    return float(_core.machine()["host_read"])
 
 
 def _kind(m: Any) -> str:
@@ -113,5 +124,9 @@ def _bytes(a: Any, product: Explanation | None) -> int:
 def _setup_seconds(a: Any, product: Explanation | None, named: Any) -> float:
     if product is None:
         return 0.0
-    made = PRECONDITIONERS[named].setup * a.nnz if isinstance(named, str) else 0.0
+    if not isinstance(named, str):
+        return product.first_call_seconds
+    kind = PRECONDITIONERS[named]
+    gpu = kind.setup_gpu if a.place == "device" else None
+    made = (kind.setup if gpu is None else gpu) * a.nnz
     return product.first_call_seconds + made

@@ -13,7 +13,7 @@ from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._complex import is_complex
 from penstock.linalg._info import SolveInfo, join
 from penstock.linalg._names import METHODS
-from penstock.linalg._on_gpu import refuse
+from penstock.linalg._on_gpu import is_there, refuse
 from penstock.linalg._operators import as_matrix, real_dtype
 from penstock.linalg._solver.ready import Ready
 from penstock.linalg._solver.refinement import float32_copy
@@ -97,8 +97,12 @@ class Solver(Ready):
 
         x0 is the first guess, as for the method. out, of x's shape and type, receives x and is returned; it may be x0.
         ValueError where it does not fit. In float32 where A and b are, else in float64.
+
+        By the core's methods b may be on the GPU that has A, as for `cg`; x0 and out are then there, too. By cg, and
+        with out, nothing is allocated but by the first solve.
         """
-        refuse("Solver", b, x0, out)
+        if is_there(b, x0, out):
+            return self._there(b, x0, out)
         rhs = as_array(b)
         if rhs.ndim == 2 and rhs.shape[1] != 1:
             return self.solve(rhs, x0, out)

@@ -9,6 +9,7 @@ import numpy as np
 from penstock._matrix.csr import csr_array
 from penstock._plan.decision import on_cpu
 from penstock._plan.schedules import options
+from penstock.linalg._amg.place import same_entries
 from penstock.linalg._names import METHODS, method_named
 
 WORTH_A_PLAN = 1 << 16  # nonzeros; solver/matrix_op.hpp has the same
@@ -55,7 +56,7 @@ def same_pattern(a: Any, other: Any) -> None:
         )
     if not isinstance(a, csr_array) or not isinstance(other, csr_array) or a is other:
         return
-    if not (np.array_equal(a.indptr, other.indptr) and np.array_equal(a.indices, other.indices)):
+    if not same_entries(a, other):
         raise ValueError("A has another pattern than the Solver's matrix: make a new Solver")
 
 

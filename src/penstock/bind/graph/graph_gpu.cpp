@@ -18,7 +18,10 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   d["cache_bytes"] = f.cache_bytes, d["table_bytes"] = f.table_bytes, d["other_bytes"] = f.other_bytes;
   d["sample_kind"] = f.sample_size > 0 ? nb::cast(std::string(name(f.sample_kind))) : nb::object(nb::none());
   d["sample_size"] = f.sample_size, d["sample_given"] = f.sample_given, d["cached_edges"] = f.cached_edges;
-  d["packed_bytes"] = f.packed_bytes, d["far_bytes"] = f.far_bytes;
+  d["packed_bytes"] = f.packed_bytes, d["far_bytes"] = f.far_bytes, d["lengths"] = f.lengths;
+  const char* const packers[] = {nullptr, nullptr, "cpu", "gpu"};
+  d["packed_by"] = packers[static_cast<int>(f.packed_by)], d["pack_seconds"] = f.pack_seconds;
+  d["pack_link_bytes"] = f.pack_link_bytes;
   d["build_seconds"] = f.build_seconds, d["sample_seconds"] = f.sample_seconds,
   d["cache_seconds"] = f.cache_seconds;
   return d;
@@ -95,7 +98,7 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
 nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t device_memory,
                        std::int64_t free_bytes, const std::string& placement, std::int64_t all_vertices,
                        std::int64_t packed_bytes, std::int64_t head_bytes, int sample, bool cache,
-                       std::int64_t along_bytes) {
+                       std::int64_t along_bytes, bool paths) {
   const auto budget = graph_budget(device_memory, free_bytes);
   const auto room = graph_room({.vertices = vertices,
                                 .edges = edges,
@@ -106,7 +109,8 @@ nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t d
                                 .head_bytes = head_bytes,
                                 .sample = sample,
                                 .cache = cache,
-                                .along_bytes = along_bytes});
+                                .along_bytes = along_bytes,
+                                .paths = paths});
   nb::dict d;
   d["placement"] = std::string(name(room.placement)), d["budget"] = budget;
   d["offset_bytes"] = room.offset_bytes, d["list_bytes"] = room.list_bytes, d["far_bytes"] = room.far_bytes;
@@ -146,6 +150,19 @@ void graph_gpu(nb::module_& m) {
           },
           "(slots a vertex, kind, slots) copied to host memory, or None where none has been made.")
       .def(
+          "packed_lists",
+          [](BoundGpuGraph& g) -> nb::object {
+            std::shared_ptr<const PackedLists> lists;
+            if constexpr (have_cuda) {
+              const nb::gil_scoped_release release;
+              const GraphTurn turn(*g.graph, nullptr);
+              lists = g.graph->packed_lists();
+            }
+            if (!lists) return nb::none();
+            return nb::cast(BoundPackedLists(std::move(lists)));
+          },
+          "Its packed lists in host memory, copied if the GPU packed them; None where they are not packed.")
+      .def(
           "make_cache",
           [](BoundGpuGraph& g, std::int64_t bytes) {
             if constexpr (have_cuda) {
@@ -159,21 +176,26 @@ void graph_gpu(nb::module_& m) {
   m.def(
       "gpu_graph",
       [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
-         const nb::object& sample, const BoundPackedLists* packed) {
+         const nb::object& sample, const BoundPackedLists* packed, bool paths, std::int64_t piece_bytes) {
         return make_graph<GpuGraph>(a, GpuGraphOptions{.gpu = gpu,
                                                        .placement = placement_named(placement),
                                                        .device_memory = device_memory,
                                                        .sample = sample_from(sample),
-                                                       .packed = packed ? packed->any() : nullptr});
+                                                       .packed = packed ? packed->any() : nullptr,
+                                                       .paths = paths,
+                                                       .piece_bytes = piece_bytes});
       },
       nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
-      nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(),
+      nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(), nb::arg("paths") = false,
+      nb::arg("piece_bytes") = 0,
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
-      "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\".");
+      "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\", which are "
+      "made otherwise, by the GPU from pieces of so many bytes of columns (0: what is fastest); paths: these "
+      "are for shortest paths alone, which leave more room for them.");
   m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
         nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,
-        nb::arg("cache") = false, nb::arg("along_bytes") = 0,
+        nb::arg("cache") = false, nb::arg("along_bytes") = 0, nb::arg("paths") = false,
         "What a graph, or a part of one of all_vertices, and a search of it take on a GPU, by the function "
         "that "
         "places graphs: bytes of offsets (or heads of packed lists), of lists there, of lists that are read "

@@ -25,6 +25,7 @@ nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
       sum.vertices += f.vertices, sum.edges += f.edges, sum.budget += f.budget;
       sum.offset_bytes += f.offset_bytes, sum.edge_bytes += f.edge_bytes, sum.sample_bytes += f.sample_bytes;
       sum.cache_bytes += f.cache_bytes, sum.other_bytes += f.other_bytes, sum.cached_edges += f.cached_edges;
+      sum.packed_bytes += f.packed_bytes, sum.far_bytes += f.far_bytes;
       sum.sample_size = std::min(sum.sample_size, f.sample_size);
       sum.sample_given = i == 0 ? f.sample_given : sum.sample_given && f.sample_given;
       sum.build_seconds = std::max(sum.build_seconds, f.build_seconds);

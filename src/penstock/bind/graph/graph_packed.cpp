@@ -6,12 +6,15 @@
 #include <nanobind/stl/tuple.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <tuple>
 
 #include "penstock/bind/graph/graph.hpp"
 #include "penstock/graph/bfs/bfs_packed.hpp"
 #include "penstock/graph/cc/cc.hpp"
+#include "penstock/graph/gpu/pack_gpu.hpp"
+#include "penstock/graph/sssp/packed_paths.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -21,6 +24,7 @@ nb::dict facts_of(const BoundPackedLists& p) {
   nb::dict d;
   d["vertices"] = lists.vertices, d["edges"] = lists.edges, d["bytes"] = lists.bytes();
   d["head_bytes"] = lists.head_bytes(), d["list_bytes"] = lists.words.bytes();
+  d["length_bits"] = lists.length_bits, d["lengths"] = lists.lengths;
   d["tables"] = 1 << lists.table_bits, d["repeats"] = lists.repeats, d["sorted"] = lists.sorted;
   d["place"] = std::string(name(lists.words.place.memory)), d["seconds"] = lists.seconds;
   return d;
@@ -31,6 +35,7 @@ using Note = std::tuple<Offset, std::array<std::uint32_t, kPackedTables>, int, b
 
 nb::tuple to_arrays(const BoundPackedLists& p) {
   const auto& lists = *p.any();
+  require(!lists.lengths, "packed lists with lengths have no form in files: take those without");
   std::array<std::uint32_t, kPackedTables> tables;
   std::copy_n(lists.tables, kPackedTables, tables.begin());
   return nb::make_tuple(as_numpy(lists.bases), as_numpy(lists.heads), as_numpy(lists.words),
@@ -164,6 +169,41 @@ void graph_packed(nb::module_& m) {
         return BoundPackedLists(pack_lists(edges));
       },
       nb::arg("a"), "The packed lists of a square matrix in host memory, each in ascending order.");
+  m.def(
+      "pack_lists_in_pieces",
+      [](const Matrix& a, std::int64_t piece_bytes, std::int64_t memory) -> nb::object {
+        std::optional<PackedLists> lists;
+        {
+          const nb::gil_scoped_release release;
+          lists = std::visit(
+              [&](const auto& m) -> std::optional<PackedLists> {
+                const Stream stream{nullptr, Where{}};
+                std::string why;
+                const auto found = pack_lists_on(m.indptr, m.indices, stream,
+                                                 {.memory = memory, .piece_bytes = piece_bytes}, &why);
+                if (!found) return {};
+                return to_host(*found, stream);
+              },
+              a.any(release));
+        }
+        if (!lists) return nb::none();
+        return nb::cast(BoundPackedLists(std::move(*lists)));
+      },
+      nb::arg("a"), nb::arg("piece_bytes"), nb::arg("memory"),
+      "pack_lists(a) as a GPU makes them, with the CPU as the device; None where a GPU would leave them to "
+      "the CPU.");
+  m.def(
+      "pack_lengths",
+      [](const BoundPackedLists& lists, const Matrix& a, const PathWeights& weights) {
+        const auto edges = edges_of(a);
+        const auto plain = lists.any();
+        const nb::gil_scoped_release release;
+        return BoundPackedLists(pack_weights(*plain, edges, weights));
+      },
+      nb::arg("lists"), nb::arg("a"), nb::arg("weights"),
+      "pack_lists(a) with the lengths of the edges, path_weights(a). Raises ValueError where they are no "
+      "whole numbers "
+      "or take more than 16 bits above the least one.");
   m.def(
       "estimate_packed",
       [](const Matrix& a) {

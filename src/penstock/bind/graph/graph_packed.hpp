@@ -11,11 +11,9 @@ class BoundPackedLists : public Guarded<std::shared_ptr<const PackedLists>> {
  public:
   explicit BoundPackedLists(PackedLists lists)
       : BoundPackedLists(std::make_shared<const PackedLists>(std::move(lists))) {}
-  void check_first(std::function<void()> check) { guard_.set_check(std::move(check)); }
-
- private:
   explicit BoundPackedLists(std::shared_ptr<const PackedLists> lists)
       : Guarded(lists, Guard::of(lists->bases, lists->heads, lists->words, lists->long_ends)) {}
+  void check_first(std::function<void()> check) { guard_.set_check(std::move(check)); }
 };
 
 }  // namespace penstock::bind

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "penstock/bind/graph/graph.hpp"
+#include "penstock/graph/sssp/packed_paths.hpp"
 #include "penstock/graph/sssp/sssp.hpp"
 
 namespace penstock::bind {
@@ -39,7 +40,10 @@ void graph_paths(nb::module_& m) {
       .def_ro("largest", &PathWeights::largest)
       .def_ro("mean", &PathWeights::mean)
       .def_ro("finite", &PathWeights::finite)
-      .def_prop_ro("nbytes", &PathWeights::bytes);
+      .def_prop_ro("nbytes", &PathWeights::bytes)
+      .def_prop_ro("packed_bits", &packed_weight_bits,
+                   "Of each in packed lists; None where they cannot stand there.")
+      .def("require_packed", &require_packed_weights, "Raises ValueError where packed_bits is None.");
   m.def(
       "path_weights",
       [](const Matrix& m) {

@@ -81,17 +81,6 @@ void gpu_room(nb::module_& m) {
       nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"), nb::arg("free_bytes"),
       "Whether a graph's edges and what a traversal takes for its vertices fit a GPU. device_memory: the "
       "budget; 0 for what is free less a reserve.");
-  m.def(
-      "gpu_graph_home",
-      [](std::int64_t vertices, std::int64_t edges, std::int64_t packed_bytes, std::int64_t device_memory,
-         std::int64_t free_bytes) {
-        const auto budget = graph_budget(device_memory, free_bytes);
-        return std::string(name(choose_placement(vertices, edges, budget, packed_bytes)));
-      },
-      nb::arg("vertices"), nb::arg("edges"), nb::arg("packed_bytes"), nb::arg("device_memory"),
-      nb::arg("free_bytes"),
-      "Where a graph's edges go: device where they fit, packed where packed lists of so many bytes do, else "
-      "pinned.");
 }
 
 }  // namespace penstock::bind

@@ -12,7 +12,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
-#include "penstock/solver/krylov/cg_gpu.hpp"
+#include "penstock/solver/krylov/lone_solve_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -63,8 +63,9 @@ AnyDeviceOp of_plan(const AnyPlan& p, const std::string& dtype) {
 }
 
 /// b, x and the guess by their addresses, and the stream of their library by its handle.
-nb::dict cg_at(const AnyDeviceOp& a, const AnyOp* m, std::uintptr_t b, std::uintptr_t x,
-               std::optional<std::uintptr_t> guess, std::uintptr_t stream, const nb::dict& options) {
+nb::dict solve_at(const std::string& method, const AnyDeviceOp& a, const AnyOp* m, std::uintptr_t b,
+                  std::uintptr_t x, std::optional<std::uintptr_t> guess, std::uintptr_t stream,
+                  const nb::dict& options) {
   const auto o = options_of(options);
   a.guard.require_whole();
   auto told = std::visit(
@@ -77,7 +78,8 @@ nb::dict cg_at(const AnyDeviceOp& a, const AnyOp* m, std::uintptr_t b, std::uint
         SolveResult result;
         {
           const nb::gil_scoped_release release;
-          result = cg_on_device<T>(op, preconditioner, vectors, o);
+          result = method == "cg" ? cg_on_device<T>(op, preconditioner, vectors, o)
+                                  : lone_solve_on_device<T>(method, op, preconditioner, vectors, o);
         }
         return as_dict(result);
       },
@@ -106,11 +108,12 @@ void device_op(nb::module_& m) {
   m.def("device_op", of_matrix, nb::arg("a"), nb::arg("dtype"),
         "Products in core where the matrix is: on the GPU that holds it, or on the CPU as a device.");
   m.def("plan_op", of_plan, nb::arg("plan"), nb::arg("dtype"), "The products of a StreamPlan.");
-  m.def("cg_on_device", cg_at, nb::arg("a"), nb::arg("m").none(), nb::arg("b"), nb::arg("x"),
-        nb::arg("guess").none(), nb::arg("stream"), nb::arg("options"),
-        "CG with b, x and the guess at addresses in the memory of the operator's device; `stream` is the one "
+  m.def("solve_at", solve_at, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"),
+        nb::arg("x"), nb::arg("guess").none(), nb::arg("stream"), nb::arg("options"),
+        "A solve with b, x and the guess at addresses in the memory of the operator's device; `stream` is "
+        "the one "
         "on which their library queues work.");
-  m.def("cg_device_bytes", cg_gpu_bytes, nb::arg("rows"), nb::arg("entry_bytes"), nb::arg("diagonal"),
+  m.def("cg_device_bytes", cg_gpu_bytes, nb::arg("rows"), nb::arg("entry_bytes"), nb::arg("with_m"),
         "Device memory that CG takes for its vectors.");
 }
 

@@ -1,12 +1,18 @@
 // Algebraic multigrid: a hierarchy made of a matrix, and its cycle as a preconditioner.
 #include "penstock/solver/multigrid/hierarchy.hpp"
 
-#include <cmath>
+#include <nanobind/stl/optional.h>
 
+#include <optional>
+
+#include "penstock/bind/on_gpu.hpp"
 #include "penstock/bind/solve/amg_options.hpp"
 #include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/solver/multigrid/gpu/cycle_gpu.hpp"
+#include "penstock/solver/multigrid/gpu/hierarchy_gpu.hpp"
+#include "penstock/solver/multigrid/gpu/smoothing_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -20,15 +26,16 @@ struct AnyHierarchy {
   std::vector<double> near_nullspace;
   std::int64_t vectors = 1;
   AmgOptions options;
+  std::optional<Where> device;  // where the levels are made and applied; nothing: by the CPU
 };
 
-/// A in float32, times the power of two that brings its largest diagonal entry to 1: products of entries stay in range.
+/// A in float32, times narrowing_scale() of its diagonal.
 Csr<float> narrowed(const Csr<double>& a, double& scale) {
   double most = 0;
   for (std::int64_t i = 0; i < a.rows; ++i)
     for (auto k = a.indptr.data[i]; k < a.indptr.data[i + 1]; ++k)
       if (a.indices.data[k] == i) most = std::max(most, a.values.data[k]);
-  scale = most > 0 && std::isfinite(most) ? std::ldexp(1.0, -std::ilogb(most)) : 1;
+  scale = narrowing_scale(most);
   const auto values = allocate<float>(std::max<Offset>(a.nnz(), 1));
   constexpr std::int64_t kEntries = 1 << 16;
   parallel_ranges(a.nnz(), kEntries, [&](std::int64_t first, std::int64_t last) {
@@ -43,6 +50,21 @@ const Hierarchy<T>* hierarchy_of(const AnyHierarchy* any) {
   return any ? std::get<Levels>(any->levels).get() : nullptr;
 }
 
+/// The levels in the memory of a device, and M.
+template <class U, class T>
+void build_there(const Csr<T>& a, double scale, AnyHierarchy& made, const AnyHierarchy* before) {
+  auto h = build_hierarchy_on<T>(a, made.near_nullspace, made.vectors, made.options, *made.device,
+                                 hierarchy_of<T>(before));
+  made.op.op = multigrid_on<U, T>(h, scale);
+  made.levels = std::move(h);
+}
+void build_narrow_there(const Csr<double>& a, AnyHierarchy& made, const AnyHierarchy* before) {
+  const OwnedStream stream(*made.device);
+  double scale = 1;
+  const auto low = narrowed_on(a, scale, stream);
+  build_there<double, float>(low, scale, made, before);
+}
+
 /// `made` with its levels, of which those of `before` lend their aggregates.
 AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* before) {
   m.guard().look();
@@ -50,12 +72,18 @@ AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* befor
   const auto* f = std::get_if<Csr<float>>(&any);
   const auto* w = std::get_if<Csr<double>>(&any);
   require(f || w, "AMG works on real matrices in float32 or float64");
-  if (f) require_host(*f, "AMG");
-  else require_host(*w, "AMG");
+  if (!made.device) {
+    if (f) require_host(*f, "AMG");
+    else require_host(*w, "AMG");
+  }
   {
     const nb::gil_scoped_release release;
     const auto& b = made.near_nullspace;
-    if (f) {
+    if (made.device) {
+      if (f) build_there<float, float>(*f, 1, made, before);
+      else if (made.precision == "float32") build_narrow_there(*w, made, before);
+      else build_there<double, double>(*w, 1, made, before);
+    } else if (f) {
       auto h = build_hierarchy<float>(*f, b, made.vectors, made.options, hierarchy_of<float>(before));
       made.op.op = multigrid<float, float>(h, 1);
       made.levels = std::move(h);
@@ -76,12 +104,13 @@ AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* befor
 }
 
 AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const ReadArray<double>& near_nullspace,
-                       std::int64_t vectors, const nb::dict& d) {
+                       std::int64_t vectors, const nb::dict& d, std::optional<int> gpu) {
   const auto o = amg_options(d);
   const auto* f = std::get_if<Csr<float>>(&m.any());
   const auto* w = std::get_if<Csr<double>>(&m.any());
   require(f || w, "AMG works on real matrices in float32 or float64");
-  require(vectors >= 1 && std::int64_t(near_nullspace.shape(0)) == (f ? f->rows : w->rows) * vectors,
+  const auto given = static_cast<std::int64_t>(near_nullspace.shape(0));
+  require(vectors >= 1 && (given == (f ? f->rows : w->rows) * vectors || (gpu && given == 0)),
           "AMG: near_nullspace needs a row for each row of A");
   return built(m,
                {.levels = {},
@@ -89,7 +118,8 @@ AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const Read
                 .precision = precision,
                 .near_nullspace = {near_nullspace.data(), near_nullspace.data() + near_nullspace.shape(0)},
                 .vectors = vectors,
-                .options = o},
+                .options = o,
+                .device = gpu ? std::optional(Where{*gpu}) : std::nullopt},
                nullptr);
 }
 
@@ -99,8 +129,34 @@ AnyHierarchy bound_update(const AnyHierarchy& before, const Matrix& m) {
                     .precision = before.precision,
                     .near_nullspace = before.near_nullspace,
                     .vectors = before.vectors,
-                    .options = before.options};
+                    .options = before.options,
+                    .device = before.device};
   return built(m, std::move(made), &before);
+}
+
+/// Where both are: on one GPU, or in memory that the CPU reads.
+bool same_pattern(const Matrix& a, const Matrix& b) {
+  const auto where = gpu_that_holds(a);
+  return std::visit(
+      [&]<class V>(const Csr<V>& x) {
+        const auto* y = std::get_if<Csr<V>>(&b.any());
+        if (!y) return false;
+        if (where) require_on(*where, *y, "same_pattern");
+        else require_host(*y, "same_pattern");
+        const nb::gil_scoped_release release;
+        const OwnedStream stream(where.value_or(Where{}));
+        return same_pattern_on(x, *y, stream);
+      },
+      a.any());
+}
+
+Array<const Index> in_host(const Array<const Index>& from) {
+  if (can_read(Where{}, from.place)) return from;
+  const auto to = allocate<Index>(from.size);
+  const OwnedStream stream(Where{from.place.ordinal});
+  copy_async(to.data, from.data, from.bytes(), stream);
+  synchronize(stream);
+  return to;
 }
 
 template <class F>
@@ -118,6 +174,9 @@ auto at_level(const AnyHierarchy& a, std::int64_t number, F&& f) {
 void multigrid(nb::module_& m) {
   nb::class_<AnyHierarchy>(m, "Hierarchy", "The levels of algebraic multigrid.")
       .def_prop_ro("op", [](const AnyHierarchy& a) { return a.op; })
+      .def_prop_ro(
+          "gpu",
+          [](const AnyHierarchy& a) { return a.device ? std::optional<int>(a.device->gpu) : std::nullopt; })
       .def_prop_ro("levels",
                    [](const AnyHierarchy& a) {
                      return std::visit([](const auto& h) { return std::ssize(h->levels); }, a.levels);
@@ -129,7 +188,7 @@ void multigrid(nb::module_& m) {
       .def("updated", bound_update, nb::arg("a"), "For other values, with the aggregates of these levels.")
       .def_prop_ro("factored",
                    [](const AnyHierarchy& a) {
-                     return std::visit([](const auto& h) { return h->coarsest.has_value(); }, a.levels);
+                     return std::visit([](const auto& h) { return h->factored(); }, a.levels);
                    })
       .def(
           "matrix",
@@ -149,7 +208,7 @@ void multigrid(nb::module_& m) {
       .def(
           "aggregates",
           [](const AnyHierarchy& a, std::int64_t l) {
-            return at_level(a, l, [](const auto& level) { return as_numpy(level.aggregates.of); });
+            return at_level(a, l, [](const auto& level) { return as_numpy(in_host(level.aggregates.of)); });
           },
           nb::arg("level"))
       .def(
@@ -158,8 +217,13 @@ void multigrid(nb::module_& m) {
             return at_level(a, l, [](const auto& level) { return level.largest; });
           },
           nb::arg("level"));
+  m.def("same_pattern", same_pattern, nb::arg("a"), nb::arg("b"),
+        "Whether two matrices of one type and in one place have entries at the same places.");
   m.def("amg", bound_amg, nb::arg("a"), nb::arg("precision"), nb::arg("near_nullspace"), nb::arg("vectors"),
-        nb::arg("options"));
+        nb::arg("options"), nb::arg("gpu").none() = nb::none(),
+        "With `gpu`, levels in the memory of that GPU, where A is; -1: the CPU as a device. near_nullspace "
+        "may then "
+        "be empty: ones of each row of a block.");
 }
 
 }  // namespace penstock::bind

@@ -9,7 +9,7 @@
 #include "penstock/bind/solve/solve_call.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
-#include "penstock/solver/krylov/cg_gpu.hpp"
+#include "penstock/solver/krylov/lone_solve_gpu.hpp"
 #include "penstock/solver/matrix_op.hpp"
 
 namespace penstock::bind {
@@ -101,8 +101,9 @@ nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const 
         const nb::gil_scoped_release release;
         require(count >= 1 && std::ssize(bs) == count * op.rows && bs.size() == xs.size(),
                 "solve: b and x need the rows of A");
-        const bool fits = method == "cg" && keeps_vectors_on_device(preconditioner) &&
-                          (op.where.is_gpu() || !op.apply_host);
+        const bool there =
+            keeps_vectors_on_device(preconditioner, op.where) && (op.where.is_gpu() || !op.apply_host);
+        const bool fits = method == "cg" && there;
         if (count > 1 && (!fits || o.callback)) {  // together: the callback hears of all columns at once
           require(method == "cg", "several right-hand sides: by cg alone");
           on_device = false;
@@ -113,6 +114,9 @@ nb::list solve_on_device(const std::string& method, const AnyDeviceOp& a, const 
         for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
           std::optional<SolveResult> result;
           if (fits) result = cg_gpu<T>(op, preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
+          else if (there)
+            result =
+                lone_solve_gpu<T>(method, op, preconditioner, bs.subspan(i * n, n), xs.subspan(i * n, n), o);
           if (!result) {
             on_device = false;
             result = run_method<T>(method, with_host_vectors(op), preconditioner, bs.subspan(i * n, n),

@@ -56,4 +56,56 @@ constexpr double up_cost(double open, double frontier_edges, double all_edges, d
   return open * kSectorCost * (sectors > 1 ? sectors : 1);
 }
 
+/// A search reads over the link at most the lists that are not on the GPU, once, and beyond that this share of them and so many
+/// bytes; whole sectors count, of which neighbouring lists share some.
+inline constexpr double kSpareShare = 0.125;
+inline constexpr std::int64_t kSpareBytes = 16 << 20;
+/// What whole sectors add to a list, on average.
+inline constexpr double kListRest = 28;
+/// A bottom-up step is given up for a top-down one when it has read this share of what that one costs: its sectors are slower.
+inline constexpr double kGiveUp = 0.5;
+
+/// What lists take over the link.
+constexpr double far_bytes(double edges, double lists, double bytes_of_entry) {
+  return bytes_of_entry * edges + kListRest * lists;
+}
+
+/// The bytes that a bottom-up step may read. `spare`: what the search may still read in vain, negative where it may read any number;
+/// `spared`: the frontier's lists, which nobody reads if the step ends well; `most`: the lists that it may read. 0: any number, and
+/// nobody counts.
+constexpr double up_limit(double spare, double spared, double most) {
+  constexpr double kAny = 1e300;
+  if (spare < 0) return 0;
+  if (most - spared <= spare) return kAny;  // it may be read as a whole
+  const double even = kGiveUp * spared;
+  return even < spare ? even : spare > 1 ? spare : 1;
+}
+
+/// Sees to that bound. Top-down steps read each list once at most. A bottom-up step that ends well spares the lists of the frontier; one
+/// that is given up has read what it has out of what there is to spare. So no level depends on the expected cost alone, and an
+/// expectation that failed corrects the next ones.
+class LinkLedger {
+ public:
+  /// `far` bytes of lists are not on the GPU.
+  explicit LinkLedger(std::int64_t far = 0)
+      : spare_(far > 0 ? kSpareShare * double(far) + double(kSpareBytes) : -1) {}
+
+  bool bounds() const { return spare_ >= 0; }  // whether there is anything to bound
+  double spare() const { return spare_; }
+  /// A bottom-up step has read `read` bytes, expected at `expected`, in units of up_cost(). `spared` is as for up_limit().
+  void add(double read, double expected, double spared, bool given_up) {
+    if (!bounds()) return;
+    spare_ += (given_up ? 0 : spared) - read;
+    if (spare_ < 0) spare_ = 0;
+    if (given_up) factor_ *= 2;
+    else if (expected > 0) factor_ *= read / 32 * kSectorCost / expected;
+    factor_ = factor_ < 0.125 ? 0.125 : factor_ > 4 ? 4 : factor_;
+  }
+  /// What expected costs of bottom-up steps are multiplied by.
+  double factor() const { return factor_; }
+
+ private:
+  double spare_, factor_ = 1;
+};
+
 }  // namespace penstock

@@ -21,9 +21,14 @@ struct BfsCounts {
   unsigned long long long_edges = 0;  // those of them in lists that the sample does not hold
   // The same by their cost: kCachedCost edges of cached lists count as one.
   unsigned long long link_edges = 0;
-  Index frontier = 0;  // vertices of the frontier
-  Index segments = 0;  // of the frontier's lists above kSegment
-  Index open = 0;      // vertices whose samples did not answer
+  // Of long_edges, those in lists that are not on the GPU (if not all lists are), and those of the lists that probes may read.
+  unsigned long long far_edges = 0, open_edges = 0;
+  unsigned long long spent = 0;       // bytes that a bottom-up step with a limit has read over the link
+  double limit = 0;                   // up_limit()
+  Index far_lists = 0, open_far = 0;  // the lists with far_edges, open_edges
+  Index frontier = 0;                 // vertices of the frontier
+  Index segments = 0;                 // of the frontier's lists above kSegment
+  Index open = 0;                     // vertices whose samples did not answer
   Index open_segments = 0;
   Index down = 0;                // whether open vertices are left to a top-down step
   Index depth = 0, reached = 0;  // after the one-kernel mode: the last level, vertices found
@@ -46,14 +51,15 @@ struct BfsState {
   Bits* before = nullptr;     // `visited` when the level began
   Bits* front = nullptr;      // the frontier
   Bits* own_front = nullptr;  // the words of `front` for the part's vertices, which a step writes
-  Bits* all_visited = nullptr;   // where top-down steps set bits: it contains `visited`
-  Index* all_parents = nullptr;  // where top-down steps write predecessors: it contains `parents`
-  Index first = 0;               // the graph's number of the part's vertex 0
-  Bits* open = nullptr;          // vertices whose samples did not answer
-  Index* list = nullptr;         // the frontier as an ascending list
-  Index* open_list = nullptr;    // `open` as an ascending list
-  Index* starts = nullptr;       // scratch memory for compactions
-  Segment* segments = nullptr;
+  Bits* all_visited = nullptr;       // where top-down steps set bits: it contains `visited`
+  Index* all_parents = nullptr;      // where top-down steps write predecessors: it contains `parents`
+  Index first = 0;                   // the graph's number of the part's vertex 0
+  Bits* open = nullptr;              // vertices whose samples did not answer
+  Index* list = nullptr;             // the frontier as an ascending list
+  Index* open_list = nullptr;        // `open` as an ascending list
+  Index* starts = nullptr;           // scratch memory for compactions
+  Segment* segments = nullptr;       // of the frontier's lists
+  Segment* open_segments = nullptr;  // of the lists that probes have left
   BfsCounts* counts = nullptr;
   SmallCounts* small = nullptr;  // an array of three
 };
@@ -64,8 +70,8 @@ void mark_edgeless(const ListView& g, Bits* done, Index* candidates, Stream stre
 void fill_numbers(Index* numbers, std::int64_t n, Index value, Stream stream);
 /// Makes `source` the only vertex that is in `visited` and not in `before`.
 void begin_search(const BfsState& s, Index source, Stream stream);
-/// Lists the vertices visited since the last call, gives them level `depth`, and counts their edges in g.
-void next_frontier(const ListView& g, const BfsState& s, Index depth, Stream stream);
+/// Lists the vertices visited since the last call, gives them level `depth`, and counts their edges in g; `far`: and far_edges.
+void next_frontier(const ListView& g, const BfsState& s, Index depth, bool far, Stream stream);
 
 /// Follows the edges out of list[0, frontier) and of the segments. `guarded`: only if counts->down.
 void step_down(const ListView& g, const BfsState& s, Index frontier, Index segments, bool guarded,
@@ -73,14 +79,19 @@ void step_down(const ListView& g, const BfsState& s, Index frontier, Index segme
 
 struct UpChoice {
   double frontier = 0, edges = 0, long_edges = 0, all_edges = 0, mean_degree = 0;
+  double factor = 1, spare = -1;  // LinkLedger's
+  double far_bytes = 0;           // of the frontier's lists
+  double bytes_of_entry = 4;      // of a list over the link, on average
 };
 /// Asks the samples of all vertices that are not visited. Vertices whose samples do not answer are put into open_list.
 void ask_samples(const ListView& in, const BfsState& s, Stream stream);
-/// counts->down = whether open vertices are left to a top-down step.
-void choose_way(const BfsState& s, const UpChoice& choice, Stream stream);
-/// Unless counts->down is set, reads the lists of the vertices in open_list up to the first entry that is in the frontier.
-/// `reach` is that of reach_of().
-void step_up(const ListView& in, const BfsState& s, float reach, bool count, Stream stream);
+/// counts->down = whether open vertices are left to a top-down step; counts->limit = what a bottom-up step may read.
+void choose_way(const ListView& in, const BfsState& s, const UpChoice& choice, Stream stream);
+/// Unless counts->down is set, reads the lists of the vertices in open_list up to the first entry that is in the frontier. Sets
+/// counts->down once it has read as much as counts->limit says, and leaves what is open to a top-down step. `reach` is that of
+/// reach_of(), bytes_of_entry that of the choice; 0: any number may be read.
+void step_up(const ListView& in, const BfsState& s, float reach, float bytes_of_entry, bool count,
+             Stream stream);
 
 /// Finds the levels after `depth`, from list[0, frontier) on, until there are none or the frontier is no longer small. It
 /// writes counts->{depth, frontier, reached} and, if the frontier is not empty, what next_frontier() needs.

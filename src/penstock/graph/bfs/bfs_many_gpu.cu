@@ -159,7 +159,7 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, ManyState s
       found |= s.front[u];
       return false;
     };
-    const auto complete = [&] {
+    const auto complete = [&](int) {
 #pragma unroll
       for (int d = kProbe / 2; d > 0; d /= 2) found |= __shfl_xor_sync(group, found, d, kProbe);
       return (wanted & ~found) == 0;

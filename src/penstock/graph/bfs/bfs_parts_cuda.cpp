@@ -37,6 +37,13 @@ struct PartWork {
         stepped(g.where()),
         found(g.where()) {}
 
+  void make_open_segments(GpuGraph& g, Offset edges) {
+    const auto most = gpu::most_segments(edges);
+    if (open_segments.size >= most) return;
+    g.give_back(open_segments);
+    open_segments = g.take<gpu::Segment>(most, "the cut lists");
+  }
+
   gpu::BfsState state(const GpuGraph& g) const {
     const auto first_word = g.first_vertex() / 32;
     return {.vertices = g.vertices(),
@@ -53,6 +60,7 @@ struct PartWork {
             .open_list = open_list.data,
             .starts = starts.data,
             .segments = segments.data,
+            .open_segments = open_segments.data,
             .counts = counts.data};
   }
   gpu::Bits* done() const { return own_bits.data + 2 * words; }
@@ -61,7 +69,7 @@ struct PartWork {
   std::int64_t words, all_words;
   Array<Index> levels, list, open_list, starts, parents;  // parents are those of all vertices of the graph
   Array<gpu::Bits> own_bits, all_bits;
-  Array<gpu::Segment> segments;
+  Array<gpu::Segment> segments, open_segments;  // these are of the reversed edges
   Array<BfsCounts> counts, seen;
   OwnedEvent stepped, found;  // the edges have been followed; the words of the new frontier are there
   const GpuGraph* done_of = nullptr;
@@ -140,6 +148,7 @@ class Member {
       if (in_ && in_ != &g_) in_->make_sample(options_.sample, SampleOf::highest_degree);
     }
     work_ = &g_.work<PartWork>();
+    work_->make_open_segments(g_, (in_ ? *in_ : g_).edges());
     s_ = work_->state(g_);
     if (options_.predecessors) {
       if (!work_->parents.data)
@@ -150,7 +159,7 @@ class Member {
     }
     out_view_ = view_of(g_);
     in_view_ = view_of(in_ ? *in_ : g_);
-    access_ = options_.access.value_or(g_.best_access());
+    access_ = g_.access_or_best(options_.access);
     if (options_.count) {
       g_.clear_counts();
       if (in_ && in_ != &g_) in_->clear_counts(), synchronize(in_->stream());
@@ -209,7 +218,7 @@ class Member {
     if (source >= s_.first && source - s_.first < g_.vertices())
       gpu::begin_search(s_, source - s_.first, stream());
     fill_async(s_.counts, 0, sizeof(BfsCounts), stream());
-    gpu::next_frontier(out_view_, s_, 0, stream());
+    gpu::next_frontier(out_view_, s_, 0, false, stream());
     tell_frontier();
     auto now = look();
     reached_ = now.frontier;
@@ -243,9 +252,9 @@ class Member {
       gpu::step_down(out_view_, s_, own.frontier, own.segments, false, access_, options_.count, stream());
       collect_visited();
     } else {
-      gpu::step_up(in_view_, s_, reach_of(in_->edges(), in_->in_core()), options_.count, stream());
+      gpu::step_up(in_view_, s_, reach_of(in_->edges(), in_->in_core()), 0, options_.count, stream());
     }
-    gpu::next_frontier(out_view_, s_, depth, stream());
+    gpu::next_frontier(out_view_, s_, depth, false, stream());
     tell_frontier();
     const auto now = look();
     if (lead()) {

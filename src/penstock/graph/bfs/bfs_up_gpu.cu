@@ -94,16 +94,91 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
   }
 }
 
-__global__ void decide(BfsCounts* counts, UpChoice c) {
-  counts->down =
-      down_cost(c.frontier, c.long_edges) < up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
+__device__ bool is_far(const List& list) { return !list.cached; }
+__device__ bool is_far(const PackedList& list) { return !list.near; }
+
+/// Adds up the lists that probes may read over the link.
+template <Access A>
+__global__ void __launch_bounds__(kThreads) add_open(ListView in, BfsState s) {
+  unsigned long long edges = 0;
+  Index lists = 0;
+  const Index open = s.counts->open;
+  const auto stride = std::int64_t(gridDim.x) * kThreads;
+  for (auto i = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; i < open; i += stride) {
+    const auto list = list_of<A>(in, s.open_list[i]);
+    if (is_far(list)) edges += static_cast<unsigned long long>(list.size()), ++lists;
+  }
+  for (int d = 16; d > 0; d /= 2) {
+    edges += __shfl_down_sync(kAll, edges, d);
+    lists += __shfl_down_sync(kAll, lists, d);
+  }
+  if ((threadIdx.x & 31) != 0 || lists == 0) return;
+  atomicAdd(&s.counts->open_edges, edges);
+  atomicAdd(&s.counts->open_far, lists);
 }
+
+__global__ void decide(BfsCounts* counts, UpChoice c) {
+  const double down = down_cost(c.frontier, c.long_edges);
+  counts->down = down < c.factor * up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
+  const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
+  counts->limit = up_limit(c.spare, c.far_bytes, most);
+}
+
+/// Whether the step is left to the lists of the frontier. Blocks change it while others begin, so one lane reads it for all of its warp.
+__device__ bool goes_down(const BfsCounts* counts) {
+  return __shfl_sync(kAll, __ldcg(&counts->down), 0) != 0;
+}
+
+/// Adds up what the lanes of `group` read over the link, and gives the step up where all of them have read too much. An atomic
+/// operation for each sector would take longer than the link; so a group tells `often` bytes at once.
+template <bool Limit>
+class Spender {
+ public:
+  /// `groups` groups work at once: all of them together have read at most a quarter of the limit that they have not told.
+  __device__ Spender(BfsCounts* counts, unsigned group, double groups)
+      : counts_(counts), limit_(Limit ? counts->limit : 0), group_(group) {
+    constexpr double kMost = 16 * 32;
+    if constexpr (Limit) often_ = unsigned(fmax(1.0, fmin(kMost, limit_ / (4 * groups))));
+  }
+
+  /// All lanes of the group call it. Returns whether the step is given up, as far as the group knows.
+  __device__ bool add(unsigned bytes) {
+    if constexpr (!Limit) return false;
+    mine_ += bytes;
+    if (mine_ >= often_) tell();
+    return stopped_;
+  }
+  __device__ void tell() {
+    if (!Limit || mine_ == 0) return;
+    const int first = __ffs(int(group_)) - 1;
+    unsigned long long all = 0;
+    if (int(threadIdx.x & 31) == first) {
+      all = atomicAdd(&counts_->spent, static_cast<unsigned long long>(mine_)) + mine_;
+      if (double(all) > limit_) atomicExch(&counts_->down, 1);
+    }
+    stopped_ = double(__shfl_sync(group_, all, first)) > limit_;
+    mine_ = 0;
+  }
+  /// What is left to tell, when all lists have been answered.
+  __device__ void finish() {
+    if (Limit && mine_ > 0 && int(threadIdx.x & 31) == __ffs(int(group_)) - 1)
+      atomicAdd(&counts_->spent, static_cast<unsigned long long>(mine_));
+  }
+  __device__ bool stopped() const { return Limit && stopped_; }
+
+ private:
+  BfsCounts* counts_;
+  double limit_;
+  unsigned group_, often_ = 0, mine_ = 0;
+  bool stopped_ = false;
+};
 
 /// Probes lists in ascending order. At once it probes as many as lie within the `reach` (kReach) of the address translation;
 /// with more at once, all would take longer.
-template <Access A, bool Count>
-__global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s, float reach) {
-  if (s.counts->down) return;
+template <Access A, bool Count, bool Limit>
+__global__ void __launch_bounds__(kThreads)
+    probe_lists(ListView in, BfsState s, float reach, float bytes_of_entry) {
+  if (goes_down(s.counts)) return;
   const Index open = s.counts->open;
   const int lane = int(threadIdx.x) % kProbe;
   const unsigned group = ((1u << kProbe) - 1) << (threadIdx.x & 31) / kProbe * kProbe;
@@ -111,38 +186,52 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, BfsState s,
   const auto blocks = min(std::int64_t(gridDim.x), std::int64_t(reach * float(open)) / kGroups + 1);
   if (blockIdx.x >= blocks) return;
   const auto groups = blocks * kGroups;
-  for (auto i = std::int64_t(blockIdx.x) * kGroups + threadIdx.x / kProbe; i < open; i += groups) {
+  Spender<Limit> spender(s.counts, group, double(groups));
+  [[maybe_unused]] const auto of_eight = unsigned(8 * bytes_of_entry + 1);
+  for (auto i = std::int64_t(blockIdx.x) * kGroups + threadIdx.x / kProbe; i < open && !spender.stopped();
+       i += groups) {
     const Index v = s.open_list[i];
     auto list = list_of<A>(in, v);
     const Offset size = list.size();
     if (size > kLongProbe) list.end = list.begin + kLongProbe;
     const auto hit = [&](Index u) { return has(s.front, u); };
     Index parent;
-    if constexpr (A == Access::packed) parent = probe<Count>(in, list, group, hit);
-    else parent = probe<Count>(list, group, in.counts, hit);
+    if constexpr (A == Access::packed) {
+      const bool far = is_far(list);
+      if (far) spender.add(32);
+      parent = probe<Count>(in, list, group, hit, [&] { return far && spender.add(of_eight); });
+    } else {
+      const bool far = is_far(list);
+      parent = probe<Count>(list, group, in.counts, hit,
+                            [&](int sectors) { return far && spender.add(32 * unsigned(sectors)); });
+    }
     if (lane != 0) continue;
     if (parent >= 0) {
       atomicOr(&s.visited[v >> 5], Bits(1) << (v & 31));
       if (s.parents) s.parents[v] = parent;
     } else if (size > kLongProbe) {
-      cut(s.segments, v, size, &s.counts->open_segments);
+      cut(s.open_segments, v, size, &s.counts->open_segments);
     }
   }
+  spender.finish();
 }
 
 /// Probes the rest of long lists. A warp takes a segment, and stops when this or another warp has found a neighbour.
-template <Access A, bool Count>
-__global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState s) {
-  if (s.counts->down) return;
+template <Access A, bool Count, bool Limit>
+__global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState s, float bytes_of_entry) {
+  if (goes_down(s.counts)) return;
   const Index segments = s.counts->open_segments;
   const auto warps = Index(gridDim.x * kWarps);
-  for (auto i = Index(blockIdx.x * kWarps + threadIdx.x / 32); i < segments; i += warps) {
-    const Segment segment = s.segments[i];
+  Spender<Limit> spender(s.counts, kAll, 1e300);  // a piece is told at once
+  for (auto i = Index(blockIdx.x * kWarps + threadIdx.x / 32); i < segments && !spender.stopped();
+       i += warps) {
+    const Segment segment = s.open_segments[i];
     const Index v = segment.vertex;
     const Bits bit = Bits(1) << (v & 31);
     const auto list = segment_of<A>(in, segment);
     constexpr Offset kPiece = A == Access::packed ? kPackedPiece : 512;
-    for (Offset first = list.begin; first < list.end; first += kPiece) {
+    const bool far = is_far(list);
+    for (Offset first = list.begin; first < list.end && !spender.stopped(); first += kPiece) {
       if (__any_sync(kAll, (__ldcg(&s.visited[v >> 5]) & bit) != 0)) break;
       auto piece = list;
       piece.begin = first, piece.end = min(list.end, first + kPiece);
@@ -150,15 +239,19 @@ __global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState
         if (!has(s.front, u)) return;
         if (!(atomicOr(&s.visited[v >> 5], bit) & bit) && s.parents) s.parents[v] = u;
       });
+      __syncwarp();
+      if (far) spender.add(unsigned(bytes_of_entry * float(piece.end - piece.begin)) + 32);
     }
   }
 }
 
-template <Access A>
-void probe_all(const ListView& in, const BfsState& s, float reach, bool count, std::int64_t blocks,
-               Stream stream) {
-  launch(count ? probe_lists<A, true> : probe_lists<A, false>, blocks, stream, in, s, reach);
-  launch(count ? probe_segments<A, true> : probe_segments<A, false>, blocks, stream, in, s);
+template <Access A, bool Limit>
+void probe_all(const ListView& in, const BfsState& s, float reach, float bytes_of_entry, bool count,
+               std::int64_t blocks, Stream stream) {
+  launch(count ? probe_lists<A, true, Limit> : probe_lists<A, false, Limit>, blocks, stream, in, s, reach,
+         bytes_of_entry);
+  launch(count ? probe_segments<A, true, Limit> : probe_segments<A, false, Limit>, blocks, stream, in, s,
+         bytes_of_entry);
 }
 
 std::int64_t few(std::int64_t blocks, Stream stream) { return std::min(blocks, full_grid(stream)); }
@@ -173,19 +266,28 @@ void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
 }
 
-void choose_way(const BfsState& s, const UpChoice& choice, Stream stream) {
+void choose_way(const ListView& in, const BfsState& s, const UpChoice& choice, Stream stream) {
   const UseDevice use(stream.where);
+  if (choice.spare >= 0) {
+    const auto blocks = few(blocks_for(s.vertices), stream);
+    launch(in.packed.heads ? add_open<Access::packed> : add_open<Access::aligned>, blocks, stream, in, s);
+  }
   cudaLaunchConfig_t one{};
   one.gridDim = one.blockDim = dim3(1);
   one.stream = static_cast<cudaStream_t>(stream.handle);
   cuda::check(cudaLaunchKernelEx(&one, decide, s.counts, choice));
 }
 
-void step_up(const ListView& in, const BfsState& s, float reach, bool count, Stream stream) {
+void step_up(const ListView& in, const BfsState& s, float reach, float bytes_of_entry, bool count,
+             Stream stream) {
   const UseDevice use(stream.where);
   const auto blocks = few(blocks_for(s.vertices * kProbe), stream);
-  in.packed.heads ? probe_all<Access::packed>(in, s, reach, count, blocks, stream)
-                  : probe_all<Access::aligned>(in, s, reach, count, blocks, stream);
+  const auto probe = [&]<Access A>() {
+    bytes_of_entry > 0 ? probe_all<A, true>(in, s, reach, bytes_of_entry, count, blocks, stream)
+                       : probe_all<A, false>(in, s, reach, bytes_of_entry, count, blocks, stream);
+  };
+  if (in.packed.heads) probe.template operator()<Access::packed>();
+  else probe.template operator()<Access::aligned>();
 }
 
 }  // namespace penstock::gpu

@@ -157,7 +157,7 @@ class JoiningMember {
     gpu::note_roots(s_, stream());
     each([&](GpuGraph& g) { gpu::link_sampled(view(g), s_, count, stream()); });
     each([&](GpuGraph& g) {
-      gpu::link_lists(view(g), s_, options_.access.value_or(g.best_access()), count, stream());
+      gpu::link_lists(view(g), s_, g.access_or_best(options_.access), count, stream());
     });
     gpu::list_links(s_, work_->links.data, Index(work_->links.size), stream());
     mine().counts = read_counts();  // the host waits

@@ -13,6 +13,7 @@
 #include "penstock/graph/gpu/gpu_lists.hpp"
 #include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/graph/gpu/neighbour_sample.hpp"
+#include "penstock/graph/gpu/pack_gpu.hpp"
 #include "penstock/graph/gpu/packed_lists.hpp"
 #include "penstock/schedule/gpu_room.hpp"
 
@@ -33,7 +34,12 @@ struct GpuGraphOptions {
   std::int64_t first = 0, count = -1;              // the vertices whose lists it has; -1: all from `first` on
   NeighbourSample sample = {};                     // that of all vertices of the graph, if the caller has it
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
+  bool paths = false;  // packed lists are for shortest paths, which leave them more room
+  // Of columns that travel together while the GPU packs lists; 0: what is fastest.
+  std::int64_t piece_bytes = 0;
 };
+/// Who packed the lists of a graph: it was given them, or they were packed while it was made.
+enum class PackedBy : std::uint8_t { nobody, given, cpu, gpu };
 struct GpuGraphFacts {
   int gpu = 0;
   EdgePlacement placement = EdgePlacement::pinned;
@@ -43,6 +49,10 @@ struct GpuGraphFacts {
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
+  PackedBy packed_by = PackedBy::nobody;
+  double pack_seconds = 0;  // that packing took, the edges' way to the GPU included if it packed them
+  std::int64_t pack_link_bytes = 0;  // that went to the GPU for it
+  bool lengths = false;              // packed lists have the lengths of the edges
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;
   bool sample_given = false;  // whether the sample is that of the options, and was not made here
@@ -72,6 +82,15 @@ class GpuGraph {
   bool is_packed() const { return placement() == EdgePlacement::packed; }
   bool in_core() const {
     return placement() == EdgePlacement::device || (is_packed() && facts_.far_bytes == 0);
+  }
+  /// Bytes of lists that are read over the link, and those of an entry, on average.
+  std::int64_t far_bytes() const {
+    if (is_packed()) return facts_.far_bytes;
+    return in_core() ? 0 : 4 * (edges() - facts_.cached_edges);
+  }
+  double far_entry_bytes() const {
+    const auto lists = facts_.packed_bytes - facts_.offset_bytes;
+    return is_packed() && edges() > 0 ? double(lists) / double(edges()) : 4.0;
   }
   /// The policy that Python calls "auto": aligned over the link, direct in device memory, packed for packed lists.
   Access best_access() const {
@@ -105,6 +124,9 @@ class GpuGraph {
   /// From the second search on, caches the longest lists, if the budget leaves room. Call it when the search's memory is
   /// taken.
   void make_search_cache();
+  /// The packed lists in host memory: those that were given or that the CPU packed, or a copy of those that the GPU packed. Null
+  /// if the lists are not packed.
+  std::shared_ptr<const PackedLists> packed_lists();
   /// A copy of the sample of this part's vertices in host memory. Its size is 0 if there is no sample.
   NeighbourSample sample_on_host();
   /// Copies the longest or shortest lists to device memory, at most `bytes` of them (-1: what the budget leaves beside
@@ -156,6 +178,7 @@ class GpuGraph {
   void copy_to(void* to, const void* from, std::int64_t bytes);
   void forget_cache();
   void place_packed(const GpuGraphOptions& options, const Array<const Index>& edges);
+  bool pack_there(const GpuGraphOptions& options, const Array<const Index>& edges);
   /// Puts an array of any memory where this graph's placement says. `placed` gets its address there.
   std::shared_ptr<void> place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
                               const void** placed, std::int64_t& account);
@@ -168,6 +191,8 @@ class GpuGraph {
   Array<const Offset> offsets_;      // on the device
   Array<const Offset> all_offsets_;  // of the whole graph, in the memory in which they were given
   std::shared_ptr<void> edges_;
+  std::shared_ptr<const PackedLists> packed_lists_;  // in host memory, if they are there
+  std::optional<PackedOnGpu> packed_there_;          // if the GPU packed them
   std::shared_ptr<void> packed_[4];  // bases, heads, and words on the device; words in pinned memory
   Array<std::uint32_t> sample_;
   SampleOf sample_kind_ = SampleOf::highest_degree;

@@ -62,8 +62,6 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
                                  .all_vertices = part ? all : -1})
                          .placement;
   if (placement() == EdgePlacement::packed) {
-    require(!part,
-            "placement=\"packed\" is for graphs on one GPU: choose another one for a range of vertices");
     counts_ = take<LinkCounts>(1, "counters");
     view_ = {.vertices = vertices(), .counts = counts_.data};
     place_packed(options, edges);
@@ -89,23 +87,56 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
   synchronize(stream());
 }
 
+/// Packs on the GPU, if the lists fit the budget beside what searches take for each vertex, which packing may use. Returns false if
+/// they do not, or if only the CPU packs such lists.
+bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Index>& edges) {
+  std::string why;
+  try {
+    packed_there_ = pack_lists_on(all_offsets_, edges, stream(),
+                                  {.memory = left(), .piece_bytes = options.piece_bytes}, &why);
+  } catch (const Error& e) {  // somebody else took the memory of the budget
+    if (e.code() != Errc::out_of_memory) throw;
+  }
+  if (!packed_there_) return false;
+  const auto& there = *packed_there_;
+  if (there.word_bytes() > packed_list_room(vertices(), this->edges(), left() - there.head_bytes()))
+    return packed_there_.reset(), false;
+  facts_.offset_bytes += there.head_bytes(), facts_.edge_bytes += there.word_bytes();
+  facts_.packed_bytes = there.bytes(), facts_.packed_by = PackedBy::gpu;
+  facts_.pack_seconds = there.seconds, facts_.pack_link_bytes = there.link_bytes;
+  view_.packed = there.view();
+  return true;
+}
+
+std::shared_ptr<const PackedLists> GpuGraph::packed_lists() {
+  if (!packed_lists_ && packed_there_)
+    packed_lists_ = std::make_shared<const PackedLists>(to_host(*packed_there_, stream()));
+  return packed_lists_;
+}
+
 void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const Index>& edges) {
   auto lists = options.packed;
+  facts_.packed_by = PackedBy::given;
   if (!lists) {
     if (!can_read(Where{}, all_offsets_.place) || !can_read(Where{}, edges.place))
       throw Error(
           Errc::not_accessible,
-          "placement=\"packed\": the lists are packed by the CPU, which cannot read them: give a matrix "
+          "placement=\"packed\": the CPU looks at some of the lists, and cannot read them: give a matrix "
           "in host memory");
+    if (vertices() == all_vertices() && pack_there(options, edges)) return;
     lists = std::make_shared<const PackedLists>(pack_lists({.rows = all_vertices(),
                                                             .cols = all_vertices(),
                                                             .indptr = all_offsets_.data,
                                                             .indices = edges.data,
-                                                            .count = edges.size}));
+                                                            .count = edges.size},
+                                                           first_vertex(), vertices()));
+    facts_.packed_by = PackedBy::cpu, facts_.pack_seconds = lists->seconds;
   }
-  require(lists->vertices == vertices() && lists->edges == edges.size,
-          "the packed lists are of " + text(lists->vertices) + " vertices and " + text(lists->edges) +
-              " edges, and the graph has " + text(vertices()) + " and " + text(edges.size));
+  if (vertices() == all_vertices()) packed_lists_ = lists;  // nobody asks parts for them
+  require(lists->vertices == vertices() && lists->first == first_vertex() && lists->edges == this->edges(),
+          "the packed lists are of " + text(lists->vertices) + " vertices from " + text(lists->first) +
+              " on and " + text(lists->edges) + " edges, and the graph has " + text(vertices()) + " from " +
+              text(first_vertex()) + " on and " + text(this->edges()));
   const auto put = [&](int i, const void* from, std::int64_t bytes, std::string_view what,
                        std::int64_t& account) {
     packed_[i] = take_bytes(bytes, what, account);
@@ -117,7 +148,9 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
       put(0, lists->bases.data, lists->bases.bytes(), "the bases of packed lists", facts_.offset_bytes));
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
-  p.near_words = lists->prefix(packed_list_room(vertices(), left()));
+  const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
+  p.near_words = lists->prefix(options.paths ? packed_path_room(vertices(), edges.size, left())
+                                             : packed_list_room(vertices(), this->edges(), left() - shared));
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
@@ -131,6 +164,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
     facts_.far_bytes = 4 * (all - p.near_words);
   }
   facts_.packed_bytes = lists->bytes();
+  facts_.lengths = lists->lengths;
   view_.packed = p;
 }
 
@@ -226,9 +260,11 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   sample_asked_ = size, sample_kind_ = kind;
   facts_.sample_given = false;
   const bool part = vertices() < all_vertices();
-  const bool given = given_.size == choose_sample(vertices(), left(), size) && given_.kind == kind;
+  const bool given =
+      given_.size == choose_sample(vertices(), left() - cut_list_bytes(edges()), size) && given_.kind == kind;
   const bool degrees = part && kind == SampleOf::highest_degree && !given;
-  const int slots = choose_sample(vertices(), left() - (degrees ? all_offsets_.bytes() : 0), size);
+  const int slots = choose_sample(
+      vertices(), left() - cut_list_bytes(edges()) - (degrees ? all_offsets_.bytes() : 0), size);
   if (slots == 0) return;
   Array<Offset> all;
   if (degrees) {

@@ -24,8 +24,6 @@ GpuParts::GpuParts(const Array<const Offset>& offsets, const Array<const Index>&
                    std::span<const int> gpus, const GpuGraphOptions& each, const GpuParts* like)
     : edges_(edges.size) {
   require(!gpus.empty(), "a graph over several GPUs: name at least one");
-  require(each.placement != EdgePlacement::packed,
-          "placement=\"packed\" is for graphs on one GPU: choose another one, or name one GPU");
   if (!can_read(Where{}, offsets.place))
     throw Error(
         Errc::not_accessible,

@@ -32,8 +32,12 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 
 /// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
 inline constexpr std::int64_t kVertexBytes = 18;
-/// What packed lists leave besides: cut lists, counters.
+/// What packed lists leave besides: counters, and what is allocated in whole pages.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
+/// The same of shortest paths from packed lists: whole distances, a list, predecessors, bitmaps; besides, small windows.
+inline constexpr std::int64_t kPathVertexBytes = 13, kPathRoom = 12 << 20;
+/// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
+constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 51; }
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
 /// most of the time of their top-down steps.
 inline constexpr std::int64_t kKeptShare = 4;
@@ -43,16 +47,17 @@ inline constexpr std::int64_t kSharedVertexBytes = 9;
 
 /// The bytes that a graph may take of a GPU: the budget, or where that is 0 what is free less kGpuReserve.
 std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes);
-/// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`; packed if packed
-/// lists of `packed_bytes` (0: there are none) and those arrays do; else pinned.
-EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget,
-                               std::int64_t packed_bytes = 0);
+/// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`, else pinned.
+EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget);
 /// The slots of the largest sample that fits into `left` bytes beside the arrays of the vertices, at most `wanted` (a multiple
 /// of 4); 0 if none fits.
 int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 
 /// What packed lists may take of what is left once their heads are placed: searches come with arrays for each vertex.
-std::int64_t packed_list_room(std::int64_t vertices, std::int64_t left);
+std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left);
+/// The same where they are for shortest paths alone, which leave kPathVertexBytes a vertex, kPathRoom, and 8 bytes for each piece
+/// of a cut list.
+std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left);
 /// The bytes that a search's cache of the longest lists may take beside its sample, the table of where they are included;
 /// 0: there is none.
 std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::int64_t sample_bytes,
@@ -67,6 +72,7 @@ struct GraphRoomRequest {
   int sample = 0;                                 // slots that a search asks for
   bool cache = false;                             // whether it keeps the longest lists
   std::int64_t along_bytes = 0;  // of values along edges, such as lengths, which go where the edges go
+  bool paths = false;            // packed lists are for shortest paths
 };
 
 /// What a graph and a search of it take. `far_bytes` stay in host memory, and come over the link where they are read.

@@ -139,8 +139,8 @@ __device__ Index probe_step(const List& list, Offset base, unsigned group, LinkC
 
 /// Searches list.ids[begin, end) for an entry with hit(id), and returns it, or -1. kProbe neighbouring lanes, whose mask is
 /// `group`, call it with the same list. They read one sector of 32 bytes at a time, and after kNarrow sectors kWide at a time.
-/// They stop after the first step that finds an entry, or when done() returns true, which all of them call after a step. Most
-/// lists answer in the first sectors. A long list that does not is a chain of waits for the link, which wide steps shorten.
+/// They stop after the first step that finds an entry, or when done(sectors) returns true, which all of them call after a step of so
+/// many sectors; also after the last one. Most lists answer in the first sectors. A long list that does not is a chain of waits for the link, which wide steps shorten.
 template <bool Count, class F, class D>
 __device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
   constexpr int kNarrow = 4, kWide = 8;
@@ -148,24 +148,17 @@ __device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&&
       Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
   Offset base = list.begin - skew;
   for (int step = 0; base < list.end; ++step) {
-    Index found;
-    if (step < kNarrow) {
-      found = probe_step<Count, 1>(list, base, group, counts, hit);
-      base += kProbe;
-    } else {
-      found = probe_step<Count, kWide>(list, base, group, counts, hit);
-      base += kWide * kProbe;
-    }
+    const int sectors = step < kNarrow ? 1 : kWide;
+    const Index found = step < kNarrow ? probe_step<Count, 1>(list, base, group, counts, hit)
+                                       : probe_step<Count, kWide>(list, base, group, counts, hit);
+    const auto last = (list.end - base + kProbe - 1) / kProbe;
+    base += sectors * kProbe;
+    const bool stops = done(int(min(Offset(sectors), last)));
     if (found >= 0) return found;
-    if (done()) return -1;
+    if (stops) return -1;
   }
   return -1;
 }
-template <bool Count, class F>
-__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit) {
-  return probe<Count>(list, group, counts, hit, [] { return false; });
-}
-
 /// Whether a vertex's whole list is in the sample; its last slot tells.
 __device__ inline bool is_whole(std::uint32_t last_slot) { return (last_slot & kWholeList) != 0; }
 /// The vertex of a slot, or -1.

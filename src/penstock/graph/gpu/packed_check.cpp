@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kWidest = 31;                 // bits of a gap
 constexpr std::int64_t kGroupsAtOnce = 64;  // groups that a thread takes at once
-constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kSound = std::numeric_limits<std::int64_t>::max();
 
 std::string shown(std::int64_t n) { return std::to_string(n); }
 
@@ -113,16 +113,16 @@ void check_packed(const PackedLists& p) {
       (ends.empty() ? 0 : std::uint64_t(ends.back())) != bases[0])
     refuse_lists("the ends of long lists do not lead to the first base");
   const Checker check(p);
-  std::atomic<std::int64_t> edges = 0, bad = kNone;
+  std::atomic<std::int64_t> edges = 0, bad = kSound;
   parallel_ranges(groups, kGroupsAtOnce, [&](std::int64_t first, std::int64_t last) {
-    std::int64_t own = 0, broken = kNone;
-    for (auto g = first; g < last && broken == kNone; ++g) check.group(g, own, broken);
+    std::int64_t own = 0, broken = kSound;
+    for (auto g = first; g < last && broken == kSound; ++g) check.group(g, own, broken);
     edges += own;
     auto held = bad.load();
     while (broken < held && !bad.compare_exchange_weak(held, broken)) {}
     poll_interrupt();
   });
-  if (bad != kNone) refuse_lists("that of vertex " + shown(bad) + " is broken");
+  if (bad != kSound) refuse_lists("that of vertex " + shown(bad) + " is broken");
   if (edges != p.edges)
     refuse_lists("they have " + shown(edges) + " entries, and the graph has " + shown(p.edges) + " edges");
 }
@@ -133,7 +133,7 @@ void check_lists_of(const PackedLists& p, const CsrView<One>& graph, std::int64_
                  " edges, and the matrix is " + shown(graph.rows) + " x " + shown(graph.cols) + " with " +
                  shown(graph.nnz()));
   const auto view = p.view();
-  std::atomic<std::int64_t> bad = kNone;
+  std::atomic<std::int64_t> bad = kSound;
   parallel_ranges((graph.rows + stride - 1) / stride, 4096, [&](std::int64_t first, std::int64_t last) {
     std::vector<Index> row;
     for (auto i = first; i < last; ++i) {
@@ -153,7 +153,7 @@ void check_lists_of(const PackedLists& p, const CsrView<One>& graph, std::int64_
     }
     poll_interrupt();
   });
-  if (bad != kNone)
+  if (bad != kSound)
     refuse_lists("that of vertex " + shown(bad) + " is not row " + shown(bad) + " of the matrix");
 }
 

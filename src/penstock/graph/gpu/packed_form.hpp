@@ -16,7 +16,8 @@
 // and a chunk holds the gaps to the column before (less 1, if no list has a column twice): two planes of a bit for each gap,
 // which together say in which of the table's four widths it is stored; then the gaps, in their order. (The first chunk of a list
 // has 31 gaps, since the first column is not one.) So a lane finds its gap by counting bits of the planes below its own, and all
-// lanes of a warp do the same, however long the lists and wide the gaps. The tables are chosen for each graph, by counts.
+// lanes of a warp do the same, however long the lists and wide the gaps. The tables are chosen for each graph, by counts. Where
+// edges have lengths, those of a chunk's entries come behind its gaps, all in the same width, so that a lane knows where its own is.
 //
 // A list above kPackedWhole entries is cut into pieces of kPackedPiece, each of which is packed as a list. In its place are 96 bits: its size,
 // and the word where its directory begins, which says for each piece how many words farther it begins.
@@ -30,13 +31,19 @@ inline constexpr int kPackedWhole = 1022;  // entries; longer lists are cut into
 inline constexpr int kPackedChunk = 32;    // entries
 inline constexpr int kPackedTables = 8;    // at most
 inline constexpr int kAtBits =
-    22;  // of a head; 63 lists of 1022 gaps of 31 bits, and their planes, take fewer
+    22;  // of a head; 63 lists of 1022 gaps of 31 bits, their planes and widest lengths, take fewer
 inline constexpr std::uint32_t kInPieces = 1023;  // in a head: the size is beside the list
 inline constexpr int kLongBits = 96;
+inline constexpr int kLengthBits = 16;         // of an edge's length, less the least one; at most
 inline constexpr std::int64_t kPackedPad = 2;  // words behind the last one that reads may touch
+
+/// An upper bound of the pieces of all lists that are cut: each has fewer than two for kPackedWhole entries.
+constexpr std::int64_t most_packed_pieces(Offset edges) { return 2 * (edges / kPackedWhole) + 1; }
 
 struct PackedListsView {
   std::int64_t vertices = 0;
+  std::uint32_t first =
+      0;  // the number of the first vertex in the graph: first columns are relative to numbers there
   const std::uint64_t* bases = nullptr;  // for each 64 vertices a word
   const std::uint32_t* heads = nullptr;  // null: there is no packed form
   // Words [0, near_words) are at `near`, and all that `near` has not are at `far`, where positions count from the same start.
@@ -46,6 +53,9 @@ struct PackedListsView {
   std::uint32_t tables[kPackedTables] = {};  // four widths each, a byte a width, the first one the lowest
   int table_bits = 0;
   std::uint32_t step = 1;  // what is added to each gap
+  bool all_near = false;  // `far` is in the same memory as `near`: lists above kPackedWhole entries are apart
+  int length_bits = 0;    // that an entry's length takes in its list; 0: all edges have the least one
+  std::uint32_t length_least = 1;
 };
 
 /// The number of `width` bits (at most 32) that begins at bit `at`. Reads one word, and the next one if it goes on there.
@@ -87,11 +97,17 @@ constexpr PackedList packed_list(const PackedListsView& p, Index v) {
   const std::uint32_t degree = p.heads[v] >> kAtBits;
   const auto at = packed_place(p, v);
   const auto* words = packed_words(p, at);
-  if (degree != kInPieces) return {words, at, 0, degree, v, false, words == p.near};
+  if (degree != kInPieces) return {words, at, 0, degree, v, false, p.all_near || words == p.near};
   const auto directory =
       std::int64_t(std::uint64_t(bits_at(words, at + 64, 32)) << 32 | bits_at(words, at + 32, 32)) * 32;
   const auto* lists = packed_words(p, directory);
-  return {lists, directory, 0, Offset(bits_at(words, at, 32)), v, true, lists == p.near};
+  return {lists, directory, 0, Offset(bits_at(words, at, 32)), v, true, p.all_near || lists == p.near};
+}
+/// Whether v's list is not near, by its head alone. Where a part of the cut lists is near, all of them are said to be far.
+constexpr bool packed_far(const PackedListsView& p, Index v) {
+  if (p.all_near) return false;
+  if (p.heads[v] >> kAtBits == kInPieces) return p.near_words < std::int64_t(p.bases[0]);  // they come first
+  return packed_place(p, v) >> 5 >= p.near_words;
 }
 /// The bit where a piece begins: that of entries from number * kPackedPiece on.
 constexpr std::int64_t piece_place(const PackedList& list, Offset number) {
@@ -112,7 +128,7 @@ constexpr PackedStart packed_start(const PackedListsView& p, const std::uint32_t
   for (int i = 1; i < kPackedTables; ++i) table = number == std::uint32_t(i) ? p.tables[i] : table;
   const int width = first_width(both >> p.table_bits);
   at += p.table_bits + 5;
-  return {at + width, std::uint32_t(vertex) + unzigzag(bits_at(words, at, width)), table};
+  return {at + width, p.first + std::uint32_t(vertex) + unzigzag(bits_at(words, at, width)), table};
 }
 
 /// The planes of a chunk of `gaps` gaps, and the bit where its gaps begin.
@@ -141,10 +157,20 @@ constexpr std::uint32_t packed_gap(const std::uint32_t* words, const PackedChunk
   const unsigned which = (c.low >> i & 1) | (c.high >> i & 1) << 1;
   return bits_at(words, c.at + packed_bits(c, table, (1u << i) - 1, i, ones), table_width(table, which));
 }
-/// The bit behind the chunk.
+/// The bit behind the gaps of the chunk, where the lengths of its entries begin.
 template <class Ones>
 constexpr std::int64_t chunk_end(const PackedChunk32& c, std::uint32_t table, Ones ones) {
   return c.at + packed_bits(c, table, 0xffffffffu, c.gaps, ones);  // bits above the last gap are 0
+}
+/// The bit where the next chunk begins, if `end` is chunk_end() of one of so many entries: a gap each, and the first column.
+constexpr std::int64_t next_chunk(const PackedListsView& p, std::int64_t end, int entries) {
+  return end + std::int64_t(p.length_bits) * entries;
+}
+/// The length of an entry of the chunk.
+constexpr std::uint32_t packed_length(const PackedListsView& p, const std::uint32_t* words, std::int64_t end,
+                                      int entry) {
+  if (p.length_bits == 0) return p.length_least;
+  return p.length_least + bits_at(words, end + p.length_bits * entry, p.length_bits);
 }
 
 }  // namespace penstock

@@ -1,172 +1,62 @@
-// Packs neighbour lists (packed_form.hpp) in three passes over the edges: counts of gaps by width, from which the tables are
-// chosen; sizes of lists, whose sums say where each begins; the bits. A group of 64 vertices begins at a word, and so does a
+// Packs neighbour lists (packed_form.hpp) in two passes over the edges: sizes of lists, whose sums say where each begins; the bits. The
+// tables are chosen before, by some of the lists (packed_sample_cpu.cpp). A group of 64 vertices begins at a word, and so does a
 // piece of a long list: no two threads write the same word, and the result does not depend on their number.
 #include "penstock/graph/gpu/packed_lists.hpp"
 
 #include <atomic>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/trace.hpp"
 #include "penstock/format/bits.hpp"
+#include "penstock/graph/gpu/packed_groups.hpp"
 #include "penstock/graph/gpu/packed_tables.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kRange = 64;  // groups that a thread takes at once
-
-int width_code(std::uint32_t first) { return std::min(31, int(std::bit_width(first))); }
-
 class Packer {
  public:
-  /// `stride`: looks at one group in so many alone, for an estimate.
-  explicit Packer(const CsrView<One>& graph, std::int64_t stride = 1) : g_(graph), stride_(stride) {
-    require(g_.rows == g_.cols, "pack_lists: a graph is a square matrix, not " + std::to_string(g_.rows) +
-                                    " x " + std::to_string(g_.cols));
-    out_.vertices = g_.rows, out_.edges = g_.count;
+  Packer(const CsrView<One>& graph, std::int64_t first, std::int64_t count)
+      : g_(graph), lists_(graph, first, count) {
+    out_.vertices = count, out_.first = first, out_.edges = lists_.entries();
   }
 
   PackedLists run() {
     {
       const ScopedTimer timer(&out_.seconds);
-      count();
-      place();
+      use(sample_lists(g_, lists_.first(), lists_.rows()));
+      if (!place()) {
+        use(sample_lists(g_, lists_.first(), lists_.rows(), true));
+        place();
+      }
       write();
     }
     return std::move(out_);
   }
 
-  /// Bytes of all lists, by those of some groups, and of the heads.
-  std::int64_t estimate() {
-    count();
-    std::atomic<std::int64_t> bits = 0, edges = 0;
-    each_group([&](std::int64_t group, std::vector<Index>& scratch) {
-      std::int64_t own = 0, entries = 0;
-      each_list(group, scratch, [&](Index v, std::span<const Index> list) {
-        each_piece(list, [&](std::span<const Index> piece) { own += bits_of_piece(v, piece); });
-        entries += std::ssize(list);
-      });
-      bits += own, edges += entries;
-    });
-    const double each = edges > 0 ? double(bits) / 8 / double(edges) : 0;
-    return std::int64_t(each * double(g_.count)) + 4 * (groups() + g_.rows) + 8 * groups();
-  }
-
  private:
-  std::int64_t groups() const { return (g_.rows + kPackedGroup - 1) / kPackedGroup; }
-
-  /// f(group, scratch) for all groups, of threads with memory for a list of their own.
-  template <class F>
-  void each_group(F&& f) const {
-    parallel_ranges(groups(), kRange, [&](std::int64_t first, std::int64_t last) {
-      std::vector<Index> scratch;
-      for (auto group = first; group < last; ++group)
-        if (group % stride_ == 0) f(group, scratch);
-      poll_interrupt();
-    });
-  }
-  /// f(v, v's list in ascending order) for the vertices of a group.
-  template <class F>
-  void each_list(std::int64_t group, std::vector<Index>& scratch, F&& f) const {
-    const auto last = std::min<std::int64_t>(g_.rows, (group + 1) * kPackedGroup);
-    for (auto v = group * kPackedGroup; v < last; ++v) {
-      if (g_.indptr[v] > g_.indptr[v + 1])
-        refuse(v, "has offsets that descend: build the matrix with ps.csr_array");
-      std::span<const Index> list(g_.indices + g_.indptr[v], std::size_t(g_.indptr[v + 1] - g_.indptr[v]));
-      if (!std::is_sorted(list.begin(), list.end())) {
-        scratch.assign(list.begin(), list.end());
-        std::sort(scratch.begin(), scratch.end());
-        list = scratch;
-      }
-      f(Index(v), list);
-    }
-  }
-  template <class F>
-  static void each_piece(std::span<const Index> list, F&& f) {
-    for (std::size_t at = 0; at < list.size(); at += kPackedPiece)
-      f(list.subspan(at, std::min<std::size_t>(kPackedPiece, list.size() - at)));
-  }
-  [[noreturn]] static void refuse(std::int64_t v, const std::string& why) {
-    throw Error(Errc::invalid_argument, "pack_lists: row " + std::to_string(v) + " " + why);
-  }
-  void check_row(Index v, std::span<const Index> list) const {
-    if (list.empty() || (list.front() >= 0 && list.back() < g_.cols)) return;
-    refuse(v, "has a column outside the " + std::to_string(g_.cols) + " of the graph");
-  }
-
-  void count() {
-    std::atomic<bool> repeats = false, unsorted = false;
-    const auto look = [&](std::int64_t group, std::vector<Index>& scratch) {
-      each_list(group, scratch, [&](Index v, std::span<const Index> list) {
-        check_row(v, list);
-        if (!list.empty() && list.data() == scratch.data()) unsorted.store(true, std::memory_order_relaxed);
-        if (std::adjacent_find(list.begin(), list.end()) != list.end())
-          repeats.store(true, std::memory_order_relaxed);
-      });
-    };
-    each_group(look);
-    out_.repeats = repeats, out_.sorted = !unsorted;
-    step_ = out_.repeats ? 0 : 1;
-
-    constexpr std::int64_t kShares = 64;
-    std::vector<GapCounts> shares(kShares);
-    parallel_for(kShares, [&](std::int64_t share) {
-      std::vector<Index> scratch;
-      auto& mine = shares[std::size_t(share)];
-      for (auto group = groups() * share / kShares; group < groups() * (share + 1) / kShares; ++group)
-        if (group % stride_ == 0)
-          each_list(group, scratch, [&](Index, std::span<const Index> list) {
-            each_piece(list, [&](std::span<const Index> piece) { add(piece, mine); });
-          });
-      poll_interrupt();
-    });
-    for (std::size_t i = 1; i < shares.size(); ++i) shares[0].add(shares[i]);
-    tables_ = choose_tables(shares[0]);
-    std::copy_n(tables_.tables, kPackedTables, out_.tables);
-    out_.table_bits = tables_.table_bits;
+  void use(const PackedSample& sample) {
+    code_ = sample.code;
+    out_.repeats = sample.repeats;
+    std::copy_n(code_.tables, kPackedTables, out_.tables);
+    out_.table_bits = code_.table_bits;
     for (int t = 0; t < kPackedTables; ++t)
       for (int w = 0; w < kGapWidths; ++w) {
-        auto which = 0u;
-        while (which < 3 && table_width(out_.tables[t], which) < w) ++which;
-        which_[t][w] = std::uint8_t(which);
-        cost_[t][w] = std::uint8_t(2 + table_width(out_.tables[t], which));
+        which_[t][w] = std::uint8_t(which_width(code_.tables[t], w));
+        cost_[t][w] = std::uint8_t(2 + stored_width(code_.tables[t], w));
       }
   }
-
-  /// The gaps of a piece, and what they take.
-  struct Gaps {
-    int count = 0, level = 0;
-    std::uint32_t gap[kPackedPiece];
-    std::uint8_t bits[kPackedPiece];
-  };
-  void measure(std::span<const Index> piece, Gaps& out) const {
-    out.count = std::max(0, int(piece.size()) - 1);
-    for (int i = 0; i < out.count; ++i)
-      out.gap[i] = std::uint32_t(piece[std::size_t(i) + 1]) - std::uint32_t(piece[std::size_t(i)]) - step_;
-    std::int64_t sum = 0;
-    for (int i = 0; i < out.count; ++i) {
-      out.bits[i] = std::uint8_t(std::bit_width(out.gap[i]));
-      sum += out.bits[i];
-    }
-    out.level = out.count == 0 ? 0 : int((2 * sum + out.count) / (2 * out.count));
-  }
-  void add(std::span<const Index> piece, GapCounts& counts) const {
-    Gaps gaps;
-    measure(piece, gaps);
-    ++counts.lists[std::size_t(gaps.level)];
-    auto* const row = counts.gaps.data() + gaps.level * kGapWidths;
-    for (int i = 0; i < gaps.count; ++i) ++row[gaps.bits[i]];
-  }
+  std::int64_t groups() const { return lists_.count(); }
+  int table_of(const PieceGaps& gaps) const { return table_for(code_, gaps.level, gaps.most); }
 
   std::int64_t bits_of_piece(Index v, std::span<const Index> piece) const {
     if (piece.empty()) return 0;
-    Gaps gaps;
-    measure(piece, gaps);
-    const auto* const cost = cost_[tables_.table_of[gaps.level]];
+    PieceGaps gaps;
+    gaps.measure(piece, code_.step);
+    const auto* const cost = cost_[table_of(gaps)];
     const int code = width_code(zigzag(std::int64_t(piece[0]) - v));
     std::int64_t bits = out_.table_bits + 5 + first_width(std::uint32_t(code));
     for (int i = 0; i < gaps.count; ++i) bits += cost[gaps.bits[i]];
@@ -175,33 +65,42 @@ class Packer {
   static bool is_long(std::span<const Index> list) { return list.size() > kPackedWhole; }
   std::int64_t words_of_long(Index v, std::span<const Index> list) const {
     auto words = std::int64_t((list.size() + kPackedPiece - 1) / kPackedPiece);
-    each_piece(list, [&](std::span<const Index> piece) { words += (bits_of_piece(v, piece) + 31) / 32; });
+    ListGroups::each_piece(
+        list, [&](std::span<const Index> piece) { words += (bits_of_piece(v, piece) + 31) / 32; });
     return words;
   }
 
-  /// Words of groups go to bases, those of long lists to a list of their own, by vertex.
-  void place() {
+  /// Words of groups go to bases, those of long lists to a list of their own, by vertex. Returns false if a list has a column twice
+  /// and the gaps are stored as if none had.
+  bool place() {
     const auto n = groups();
     const auto bases = allocate<std::uint64_t>(n + 1);
-    const auto heads = allocate<std::uint32_t>(g_.rows);
+    const auto heads = allocate<std::uint32_t>(lists_.rows());
+    std::atomic<bool> repeats = false, unsorted = false;
     long_first_.assign(std::size_t(n) + 1, 0);
-    each_group([&](std::int64_t group, std::vector<Index>& scratch) {
+    lists_.each([&](std::int64_t group, std::vector<Index>& scratch) {
       std::int64_t bits = 0, longs = 0;
-      each_list(group, scratch, [&](Index v, std::span<const Index> list) {
+      if (repeats.load(std::memory_order_relaxed)) return;
+      lists_.each_list(group, scratch, [&](Index v, std::span<const Index> list) {
+        if (!list.empty() && list.data() == scratch.data()) unsorted.store(true, std::memory_order_relaxed);
+        if (code_.step == 1 && std::adjacent_find(list.begin(), list.end()) != list.end())
+          return repeats.store(true, std::memory_order_relaxed);
         const auto degree = is_long(list) ? kInPieces : std::uint32_t(list.size());
-        heads.data[v] = degree << kAtBits | std::uint32_t(bits);
+        heads.data[v - lists_.first()] = degree << kAtBits | std::uint32_t(bits);
         bits += is_long(list) ? kLongBits : bits_of_piece(v, list);
         longs += is_long(list);
       });
       bases.data[group] = std::uint64_t((bits + 31) / 32);
       long_first_[std::size_t(group) + 1] = longs;
     });
+    if (repeats) return false;
+    out_.sorted = !unsorted;
     for (std::size_t i = 1; i < long_first_.size(); ++i) long_first_[i] += long_first_[i - 1];
     const auto ends = allocate<std::int64_t>(long_first_.back());
-    each_group([&](std::int64_t group, std::vector<Index>& scratch) {
+    lists_.each([&](std::int64_t group, std::vector<Index>& scratch) {
       auto at = long_first_[std::size_t(group)];
       if (at == long_first_[std::size_t(group) + 1]) return;
-      each_list(group, scratch, [&](Index v, std::span<const Index> list) {
+      lists_.each_list(group, scratch, [&](Index v, std::span<const Index> list) {
         if (is_long(list)) ends.data[at++] = words_of_long(v, list);
       });
     });
@@ -213,13 +112,14 @@ class Packer {
       word += std::int64_t(words);
     }
     out_.bases = bases, out_.heads = heads, out_.long_ends = ends;
+    return true;
   }
 
   void put_piece(Index v, std::span<const Index> piece, BitWriter& bits) const {
     if (piece.empty()) return;
-    Gaps gaps;
-    measure(piece, gaps);
-    const int t = tables_.table_of[gaps.level];
+    PieceGaps gaps;
+    gaps.measure(piece, code_.step);
+    const int t = table_of(gaps);
     bits.put(std::uint32_t(t), out_.table_bits);
     const auto first = zigzag(std::int64_t(piece[0]) - v);
     const int code = width_code(first);
@@ -247,10 +147,10 @@ class Packer {
     const auto total = std::int64_t(out_.bases.data[groups()]);
     const auto words = allocate<std::uint32_t>(total + kPackedPad);
     std::fill_n(words.data + total, kPackedPad, 0u);
-    each_group([&](std::int64_t group, std::vector<Index>& scratch) {
+    lists_.each([&](std::int64_t group, std::vector<Index>& scratch) {
       BitWriter bits(words.data + out_.bases.data[group]);
       auto number = long_first_[std::size_t(group)];
-      each_list(group, scratch, [&](Index v, std::span<const Index> list) {
+      lists_.each_list(group, scratch, [&](Index v, std::span<const Index> list) {
         if (!is_long(list)) return put_piece(v, list, bits);
         const auto at = number > 0 ? out_.long_ends.data[number - 1] : 0;
         ++number;
@@ -260,7 +160,7 @@ class Packer {
         auto* directory = words.data + at;
         auto* next = directory + (list.size() + kPackedPiece - 1) / kPackedPiece;
         auto* entry = directory;
-        each_piece(list, [&](std::span<const Index> piece) {
+        ListGroups::each_piece(list, [&](std::span<const Index> piece) {
           *entry++ = std::uint32_t(next - directory);
           BitWriter own(next);
           put_piece(v, piece, own);
@@ -273,10 +173,9 @@ class Packer {
   }
 
   CsrView<One> g_;
-  std::int64_t stride_ = 1;
+  ListGroups lists_;
   PackedLists out_;
-  std::uint32_t step_ = 1;
-  GapTables tables_;
+  PackedCode code_;
   std::uint8_t which_[kPackedTables][kGapWidths] = {};  // of a table's widths, by a gap's bits
   std::uint8_t cost_[kPackedTables][kGapWidths] = {};   // the bits that a gap and its planes take
   std::vector<std::int64_t> long_first_;                // the long lists before each group
@@ -284,22 +183,22 @@ class Packer {
 
 }  // namespace
 
-PackedLists pack_lists(const CsrView<One>& graph) { return Packer(graph).run(); }
-
-std::int64_t estimate_packed(const CsrView<One>& graph) {
-  constexpr std::int64_t kSome = 4096;  // groups of 64 vertices
-  return Packer(graph, std::max<std::int64_t>(1, graph.rows / kPackedGroup / kSome)).estimate();
+PackedLists pack_lists(const CsrView<One>& graph, std::int64_t first, std::int64_t count) {
+  return Packer(graph, first, count < 0 ? graph.rows - first : count).run();
 }
 
 PackedListsView PackedLists::view() const {
   PackedListsView out{.vertices = vertices,
+                      .first = std::uint32_t(first),
                       .bases = bases.data,
                       .heads = heads.data,
                       .near = words.data,
                       .far = words.data,
                       .near_words = words.size - kPackedPad,
                       .table_bits = table_bits,
-                      .step = repeats ? 0u : 1u};
+                      .step = repeats ? 0u : 1u,
+                      .length_bits = length_bits,
+                      .length_least = length_least};
   std::copy_n(tables, kPackedTables, out.tables);
   return out;
 }

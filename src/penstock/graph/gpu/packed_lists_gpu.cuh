@@ -29,7 +29,8 @@ __device__ inline void count_bits(LinkCounts* counts, const std::uint32_t* words
 /// whether the lane has an entry. L neighbouring lanes (8 or 32), whose mask is `group`, call it with the same list, and all of
 /// them call step(), which returns the same for all. The list begins at a multiple of kPackedPiece entries, and ends at one or
 /// at its end. Returns whether step() did.
-template <int L, bool Count, class S>
+/// With `Lengths`, step(position, id, length, mine) also gets the lengths of edges.
+template <int L, bool Count, bool Lengths = false, class S>
 __device__ bool decode(const ListView& g, const PackedList& list, unsigned group, S&& step) {
   const int lane = int(threadIdx.x) % L;
   const auto* words = list.words;
@@ -44,7 +45,8 @@ __device__ bool decode(const ListView& g, const PackedList& list, unsigned group
     for (int base = 0; base < count; base += kPackedChunk) {
       const int skip = base == 0, here = min(kPackedChunk, count - base), left = count - base - here;
       const auto chunk = next;
-      const auto end = chunk_end(chunk, start.table, Popc{});
+      const auto lengths = chunk_end(chunk, start.table, Popc{});
+      const auto end = next_chunk(g.packed, lengths, here);
       // The planes of the next chunk come while this one is decoded.
       if (left > 0) next = packed_chunk(words, end, min(kPackedChunk, left));
       if constexpr (Count)
@@ -53,6 +55,9 @@ __device__ bool decode(const ListView& g, const PackedList& list, unsigned group
         const int entry = sub + lane, i = entry - skip;
         const bool mine = entry < here;
         std::uint32_t gap = 0;
+        [[maybe_unused]] std::uint32_t length = 0;
+        if constexpr (Lengths)
+          if (mine) length = packed_length(g.packed, words, lengths, entry);
         if (mine && i >= 0) gap = packed_gap(words, chunk, start.table, i, Popc{}) + g.packed.step;
 #pragma unroll
         for (int d = 1; d < L; d *= 2) {
@@ -60,7 +65,11 @@ __device__ bool decode(const ListView& g, const PackedList& list, unsigned group
           if (lane >= d) gap += other;
         }
         const std::uint32_t id = carry + gap;
-        if (step(first + base + entry, Index(id), mine)) return true;
+        if constexpr (Lengths) {
+          if (step(first + base + entry, Index(id), length, mine)) return true;
+        } else {
+          if (step(first + base + entry, Index(id), mine)) return true;
+        }
         carry = __shfl_sync(group, id, L - 1, L);
       }
       at = end;
@@ -117,13 +126,15 @@ __device__ void walk_packed(const ListView& g, const PackedList& list, F&& f) {
   }
 }
 
-/// Searches a list for an entry with hit(id), and returns it, or -1: as probe() of lists_gpu.cuh, by eight lanes.
-template <bool Count, class F>
-__device__ Index probe(const ListView& g, const PackedList& list, unsigned group, F&& hit) {
+/// Searches a list for an entry with hit(id), and returns it, or -1: as probe() of lists_gpu.cuh, by eight lanes. After each eight
+/// entries all lanes call done().
+template <bool Count, class F, class D>
+__device__ Index probe(const ListView& g, const PackedList& list, unsigned group, F&& hit, D&& done) {
   Index found = -1;
   decode<8, Count>(g, list, group, [&](Offset, Index u, bool mine) {
     const unsigned hits = __ballot_sync(group, mine && hit(u));
-    if (hits == 0) return false;
+    const bool stops = done();
+    if (hits == 0) return stops;
     found = __shfl_sync(group, u, __ffs(int(hits)) - 1);
     return true;
   });

@@ -59,6 +59,7 @@ bool any_of_piece(const PackedListsView& p, const std::uint32_t* words, std::int
       at += width;
       if (f(Index(column))) return true;
     }
+    at = next_chunk(p, at, gaps + (left == count - 1));
   }
   return false;
 }

@@ -2,12 +2,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "penstock/graph/gpu/packed_form.hpp"
+#include "penstock/graph/gpu/packed_encode.hpp"
 
 // Chooses the widths in which a graph's gaps are stored.
 namespace penstock {
-
-inline constexpr int kGapWidths = 32;  // a gap takes 0 to 31 bits
 
 /// How many gaps take how many bits, apart for the lists of each mean width: of lists of level l, rounded to a whole number.
 struct GapCounts {
@@ -21,12 +19,29 @@ struct GapCounts {
   }
 };
 
-struct GapTables {
-  std::uint32_t tables[kPackedTables] = {};
-  int table_bits = 0;
-  int table_of[kGapWidths] = {};  // of lists of each level
+/// The tables with which all gaps and the numbers of tables take the fewest bits: neighbouring levels share one. The last one has a
+/// width of at least `widest`.
+PackedCode choose_tables(const GapCounts& counts, int widest);
+
+/// Some lists of a graph: those of each k-th group of 64 vertices, so that about kSampledGroups are looked at, or all.
+inline constexpr std::int64_t kSampledGroups = 4096;
+struct PackedSample {
+  PackedCode code;
+  bool repeats = false;  // one of these lists has a column twice, or it was said before
+  /// What the lists take, and the entries that they have; apart for lists above kPackedWhole.
+  double bits = 0, long_bits = 0;
+  Offset entries = 0, long_entries = 0, all_entries = 0;
+
+  /// Words of all lists of the graph, about: those in groups, and those of long lists.
+  std::int64_t list_words() const { return words(bits); }
+  std::int64_t long_words() const { return words(long_bits); }
+
+ private:
+  std::int64_t words(double bits_of) const;
 };
-/// The tables with which all gaps and the numbers of tables take the fewest bits: neighbouring levels share one.
-GapTables choose_tables(const GapCounts& counts);
+/// How the lists of rows [first, first + rows) are packed, wherever that is done. Any gap that the graph may have can be stored, also
+/// one that no list has which is looked at. `repeats`: a list is known to have a column twice.
+PackedSample sample_lists(const CsrView<One>& graph, std::int64_t first, std::int64_t rows,
+                          bool repeats = false);
 
 }  // namespace penstock

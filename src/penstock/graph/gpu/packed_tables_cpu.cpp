@@ -2,6 +2,7 @@
 // counts of gaps by width: exact, and the same for any number of threads.
 #include "penstock/graph/gpu/packed_tables.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -17,15 +18,14 @@ struct Widths {
   std::uint32_t table = 0;
 };
 
-/// cost[j][w]: the fewest bits of all gaps of at most w bits in j + 1 widths, the last of which is w.
-Widths best_widths(const Counts& counts) {
+/// cost[j][w]: the fewest bits of all gaps of at most w bits in j + 1 widths, the last of which is w, at least `widest`.
+Widths best_widths(const Counts& counts, int widest) {
   std::int64_t cost[kWidthsOfTable][kGapWidths];
   int before[kWidthsOfTable][kGapWidths] = {};
   std::int64_t upto[kGapWidths + 1] = {};
-  int widest = 0;
   for (int w = 0; w < kGapWidths; ++w) {
     upto[w + 1] = upto[w] + counts[std::size_t(w)];
-    if (counts[std::size_t(w)] > 0) widest = w;
+    if (counts[std::size_t(w)] > 0) widest = std::max(widest, w);
   }
   for (int w = 0; w < kGapWidths; ++w) cost[0][w] = upto[w + 1] * w;
   for (int j = 1; j < kWidthsOfTable; ++j)
@@ -47,14 +47,14 @@ Widths best_widths(const Counts& counts) {
 
 }  // namespace
 
-GapTables choose_tables(const GapCounts& counts) {
+PackedCode choose_tables(const GapCounts& counts, int widest) {
   std::vector<Widths> of(kGapWidths * kGapWidths);  // of levels first to last
   for (int first = 0; first < kGapWidths; ++first) {
     Counts sum{};
     for (int last = first; last < kGapWidths; ++last) {
       for (int w = 0; w < kGapWidths; ++w)
         sum[std::size_t(w)] += counts.gaps[std::size_t(last * kGapWidths + w)];
-      of[std::size_t(first * kGapWidths + last)] = best_widths(sum);
+      of[std::size_t(first * kGapWidths + last)] = best_widths(sum, last == kGapWidths - 1 ? widest : 0);
     }
   }
   std::int64_t lists = 0;
@@ -74,7 +74,7 @@ GapTables choose_tables(const GapCounts& counts) {
         if (bits < best[k][l]) best[k][l] = bits, cut[k][l] = int(first);
       }
     }
-  GapTables out;
+  PackedCode out;
   auto fewest = kNever;
   for (int bits = 0; (1 << bits) <= kPackedTables; ++bits) {
     const auto all = best[std::size_t(1) << bits][kGapWidths] + bits * lists;
@@ -85,7 +85,7 @@ GapTables choose_tables(const GapCounts& counts) {
     const int first = cut[std::size_t(k)][std::size_t(level)];
     if (first == level) continue;
     out.tables[k - 1] = of[std::size_t(first * kGapWidths + level - 1)].table;
-    for (int l = first; l < level; ++l) out.table_of[l] = k - 1;
+    for (int l = first; l < level; ++l) out.table_of[l] = std::uint8_t(k - 1);
     level = first;
   }
   return out;

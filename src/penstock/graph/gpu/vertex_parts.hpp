@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-/// The first vertex of a part is a multiple of this, so that a word of a bitmap belongs to one part.
-inline constexpr std::int64_t kPartVertices = 32;
+/// The first vertex of a part is a multiple of this, so that a word of a bitmap, and a group of packed lists, belongs to one part.
+inline constexpr std::int64_t kPartVertices = 64;
 
 /// Cuts vertices into at most `parts` ranges with about equally many edges plus vertices. Returns the first vertex of each
 /// range, and then the number of vertices. No range is empty, so there are fewer if the graph is tiny (one if it has no

@@ -21,6 +21,8 @@ namespace graph {
 namespace {
 
 constexpr std::int64_t kBlock = 32 << 10;
+static_assert(8 * (kSmallNear + kSmallFar + gpu::kPackedMore) + (1 << 20) <= kPathRoom &&
+              sizeof(gpu::PathSegment) == 8);
 
 /// How many bytes of ids may be cached if ids, their weights and the table of lists may take `bytes` together.
 std::int64_t id_bytes(std::int64_t vertices, std::int64_t bytes, int weight_bytes) {
@@ -71,7 +73,9 @@ PathWork::PathWork(GpuGraph& g)
       list(g.take<Index>(g.vertices(), "the frontier")),
       starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontier")),
       bits(g.take<gpu::Bits>(2 * words, "the pending vertices")),
-      segments(g.take<gpu::PathSegment>(gpu::most_path_segments(g.edges()), "the cut lists")),
+      segments(g.take<gpu::PathSegment>(g.is_packed() ? most_packed_pieces(g.edges()) + gpu::kPackedMore
+                                                      : gpu::most_path_segments(g.edges()),
+                                        "the cut lists")),
       piles(g.take<Index>(2 * (kSmallNear + kSmallFar), "the small windows")),
       turns(g.take<gpu::SmallTurn>(3, "counters")),
       counts(g.take<gpu::PathCounts>(1, "counters")),
@@ -93,6 +97,7 @@ gpu::PathState<D> PathWork::state(GpuGraph& g) {
           .list = list.data,
           .starts = starts.data,
           .segments = segments.data,
+          .most_segments = segments.size,
           .counts = counts.data};
 }
 
@@ -103,7 +108,7 @@ gpu::WeightView<W> PathWork::place(GpuGraph& g, const Array<const W>& values) {
     return reinterpret_cast<std::uintptr_t>(p) % by == 0;
   };
   view.by_four = aligned(g.view().edges, 16);
-  if constexpr (!is_pattern<W>) {
+  if constexpr (!is_pattern<W> && !std::is_same_v<W, gpu::PackedLength>) {
     auto found = placed.end();
     for (auto at = placed.begin(); at != placed.end(); ++at)
       if (at->values == values.data && !(g.view().list_begin && !at->along.cache)) found = at;
@@ -140,7 +145,11 @@ template <class V>
 void check_call(const GpuGraph& g, const Csr<V>& a, std::span<const Index> sources,
                 const SsspGpuOptions& options) {
   require(a.rows == a.cols, "sssp needs a square matrix");
-  g.require_lists("sssp");
+  require(!g.is_packed() || g.facts().lengths == !is_pattern<V>,
+          is_pattern<V> ? "sssp: the packed lists have lengths, and the matrix has none"
+                        : "sssp: the packed lists have no lengths: pack them with those of the matrix");
+  require(!g.is_packed() || options.cache_bytes <= 0,
+          "sssp: packed lists are not cached: leave cache out, or choose another placement");
   require(a.rows == g.vertices() && a.nnz() == g.edges(),
           "sssp: the matrix is not that of the graph on the GPU");
   require(options.delta >= 0 && std::isfinite(options.delta), "sssp: delta must be positive and finite");
@@ -175,7 +184,7 @@ template <class D, class W, class T>
 bool search(const PathCall& call, const Array<const W>& values, double limit, SsspGpuResult<T>& result) {
   auto& [g, work, sources, options, delta, smallest] = call;
   auto begin = Clock::now();
-  result.weight_bytes = is_pattern<W> ? 0 : int(sizeof(W));
+  result.weight_bytes = is_pattern<W> || std::is_same_v<W, gpu::PackedLength> ? 0 : int(sizeof(W));
   const auto view = prepare<D>(call, values, result.weight_bytes);
   result.prepare_seconds += since(begin);
 
@@ -223,7 +232,9 @@ bool search_whole(const PathCall& call, const PathWeights& weights, SsspGpuResul
   // Sums of whole numbers are exact in T up to this, and then the same as in T from the first to the last bit.
   constexpr double kExact = std::is_same_v<T, float> ? 0x1p24 : 0x1p31 - 1;
   const auto limit = std::min(call.options.limit, kExact);
-  if constexpr (is_pattern<V>) return search<std::uint32_t>(call, Array<const One>{}, limit, result);
+  if constexpr (is_pattern<V>)
+    if (!call.g.is_packed()) return search<std::uint32_t>(call, Array<const One>{}, limit, result);
+  if (call.g.is_packed()) return search<std::uint32_t>(call, Array<const gpu::PackedLength>{}, limit, result);
   bool done = false;
   std::visit(
       [&]<class A>(const A& narrow) {
@@ -262,10 +273,11 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
   const graph::PathCall call{
       g, g.template work<graph::PathWork>(), sources, options, delta, weights.smallest};
   const bool done = graph::search_whole<V>(call, weights, result);
-  if constexpr (!is_pattern<V>)
-    if (!done)
-      graph::search<V>(call, a.values,
-                       std::min(options.limit, static_cast<double>(std::numeric_limits<V>::max())), result);
+  if constexpr (!is_pattern<V>) {
+    const auto limit = std::min(options.limit, static_cast<double>(std::numeric_limits<V>::max()));
+    if (!done && g.is_packed()) graph::search<V>(call, Array<const gpu::PackedLength>{}, limit, result);
+    else if (!done) graph::search<V>(call, a.values, limit, result);
+  }
   return result;
 }
 

@@ -7,6 +7,7 @@ namespace penstock::gpu {
 template <class D, class W>
 __device__ D longer_by(D from, [[maybe_unused]] W weight) {
   if constexpr (is_pattern<W>) return from + D(1);
+  else if constexpr (std::is_same_v<W, PackedLength>) return from + D(weight.value);
   else return from + D(weight);
 }
 

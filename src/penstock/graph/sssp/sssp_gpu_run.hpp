@@ -107,7 +107,8 @@ class PathRun {
   }
 
   void search() {
-    const bool may_be_small = access_ == Access::aligned || access_ == Access::direct;
+    const bool may_be_small =
+        access_ == Access::aligned || access_ == Access::direct || access_ == Access::packed;
     bool was_small = false;
     for (;;) {
       gpu::choose_window(g_.view(), s_, window_, stream());

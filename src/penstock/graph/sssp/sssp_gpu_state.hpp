@@ -25,6 +25,9 @@ inline constexpr Key<D> kNoPath = key_of<D>(std::numeric_limits<D>::has_infinity
                                                 : std::numeric_limits<D>::max());
 
 inline constexpr Offset kPathSegment = 4096;  // entries of a list that one warp walks; longer lists are cut
+inline constexpr Offset kPackedAlone =
+    64;  // longer packed lists are walked by a warp each, while kPackedMore have room
+inline constexpr std::int64_t kPackedMore = 256 << 10;
 struct PathSegment {
   Index vertex, number;
 };
@@ -68,6 +71,7 @@ struct PathState {
   Index* starts = nullptr;  // for compactions
   Index* tree = nullptr;    // predecessors, null unless asked for
   PathSegment* segments = nullptr;
+  std::int64_t most_segments = 0;  // that there is room for
   PathCounts* counts = nullptr;
 };
 
@@ -90,7 +94,12 @@ void list_window(const PathState<D>& s, Stream stream);
 template <class D>
 void measure_open(const ListView& g, const PathState<D>& s, Key<D> beyond, bool over_link, Stream stream);
 
-/// Weights along the edges and along the cached lists.
+/// The type of weights that stand in packed lists, beside the edges: a whole number.
+struct PackedLength {
+  std::uint32_t value;
+};
+
+/// Weights along the edges and along the cached lists; none where they are PackedLength.
 template <class W>
 struct WeightView {
   const W* edges = nullptr;

@@ -1,5 +1,6 @@
 #pragma once
 #include "penstock/graph/gpu/lists_gpu.cuh"
+#include "penstock/graph/sssp/sssp_packed_lists_gpu.cuh"
 #include "penstock/graph/sssp/sssp_window_gpu.cuh"
 
 // How kernels read neighbour lists with their weights. A lane takes four ids (16 bytes) and their four weights (4 bytes, if a
@@ -52,15 +53,30 @@ __device__ W load_weight(const WeightView<W>& weights, const List& list, Offset 
   }
 }
 
+/// f(id, weight) for every entry of one list, of the warp (strided: of the lane), by single loads.
+template <Access A, bool Count, class W, class F>
+__device__ void walk_edges(const ListView& g, const WeightView<W>& weights, const ListOf<A>& list, F&& f) {
+  if constexpr (A == Access::packed) {
+    decode<32, Count, true>(g, list, kAll, [&](Offset, Index u, std::uint32_t length, bool mine) {
+      if (mine) f(u, W{length});
+      return false;
+    });
+  } else {
+    walk<A, Count>(list, g.counts, [&](Offset i, Index u) {
+      f(u, load_weight<Count, A == Access::strided>(weights, list, i, g.counts));
+    });
+  }
+}
+
 /// Walks one list, of the warp (strided: of the lane), by single loads. Returns the least that the lane found.
 template <Access A, bool Count, class W, class E>
-__device__ auto walk_by_one(const ListView& g, const WeightView<W>& weights, const E& e, const List& list,
-                            Index owner, typename E::K from) {
+__device__ auto walk_by_one(const ListView& g, const WeightView<W>& weights, const E& e,
+                            const ListOf<A>& list, Index owner, typename E::K from) {
   using K = typename E::K;
   K best = E::kNone;
-  walk<A, Count>(list, g.counts, [&](Offset i, Index u) {
+  walk_edges<A, Count>(g, weights, list, [&](Index u, W edge) {
     const Index id[1] = {u}, owners[1] = {owner};
-    const W weight[1] = {load_weight<Count, A == Access::strided>(weights, list, i, g.counts)};
+    const W weight[1] = {edge};
     const K from_of[1] = {from};
     K found[1];
     e.template take<1>(id, weight, owners, from_of, found);
@@ -121,7 +137,7 @@ __device__ auto walk_by_four(const ListView& g, const WeightView<W>& weights, co
 }
 
 template <Access A, bool Count, class W, class E>
-__device__ auto walk_list(const ListView& g, const WeightView<W>& weights, const E& e, const List& list,
+__device__ auto walk_list(const ListView& g, const WeightView<W>& weights, const E& e, const ListOf<A>& list,
                           Index owner, typename E::K from) {
   if constexpr (A == Access::aligned || A == Access::direct) {
     if (weights.by_four) return walk_by_four<A, Count>(g, weights, e, list, owner, from);
@@ -190,13 +206,24 @@ __device__ auto walk_short(const ListView& g, const WeightView<W>& weights, cons
 /// Walks the lists of all lanes of a warp, of any length; they may be empty. Each lane gets the least that was found in its
 /// own list.
 template <Access A, bool Count, class W, class E>
-__device__ auto walk_lanes(const ListView& g, const WeightView<W>& weights, const E& e, const List& mine,
+__device__ auto walk_lanes(const ListView& g, const WeightView<W>& weights, const E& e, const ListOf<A>& mine,
                            Index owner, typename E::K from, typename E::K* best) {
   using K = typename E::K;
   const int lane = int(threadIdx.x & 31);
   K found = E::kNone;
   if constexpr (A == Access::strided) {
     found = walk_by_one<A, Count>(g, weights, e, mine, owner, from);
+  } else if constexpr (A == Access::packed) {
+    PackedList whole = mine;
+    if (mine.in_pieces) whole.end = whole.begin;
+    found = walk_packed_lanes<Count, W>(g, e, whole, owner, from, best);
+    for (unsigned left = __ballot_sync(kAll, mine.in_pieces && mine.size() > 0); left != 0;
+         left &= left - 1) {
+      const int of = __ffs(int(left)) - 1;
+      const K least = min_warp(walk_by_one<A, Count>(
+          g, weights, e, list_from(mine, of), __shfl_sync(kAll, owner, of), __shfl_sync(kAll, from, of)));
+      if (lane == of) found = least;
+    }
   } else {
     constexpr bool kTogether = A == Access::aligned || A == Access::direct;
     const bool is_short = kTogether && mine.size() <= kShortList;

@@ -17,7 +17,6 @@ template <class D>
 struct SmallRun {
   PathState<D> s;
   SmallPaths piles;
-  const Offset* offsets;
   D limit;
 };
 
@@ -26,6 +25,7 @@ template <class D>
 struct SmallEdges {
   using K = Key<D>;
   static constexpr K kNone = kNoPath<D>;
+  const ListView& g;
   const SmallRun<D>& run;
   K end;  // the end of the window
   Index* near;
@@ -36,7 +36,7 @@ struct SmallEdges {
   __device__ void push_near(Index v) const {
     const Index at = atomicAdd(&turn->near, 1);
     if (at < kSmallNear) near[at] = v;
-    const Offset degree = run.offsets[v + 1] - run.offsets[v];
+    const Offset degree = degree_of(g, v);
     atomicAdd(&turn->edges, static_cast<unsigned long long>(degree));
     if (degree > kSmallDegree) turn->heavy = 1;
   }
@@ -82,7 +82,7 @@ __device__ bool is_pending(const PathState<D>& s, Index v) {
 }
 
 /// Relaxes the vertices of the near pile, each once: the thread that clears a vertex's bit does it.
-template <bool Count, class D, class W>
+template <Access A, bool Count, class D, class W>
 __device__ void relax_near(const ListView& g, const WeightView<W>& weights, const SmallEdges<D>& e,
                            const Index* now, Index size, Key<D>* best) {
   const int lane = int(threadIdx.x & 31);
@@ -92,17 +92,17 @@ __device__ void relax_near(const ListView& g, const WeightView<W>& weights, cons
   for (Index first = warp * at_once; first < size; first += warps * at_once) {
     Index v = 0;
     Key<D> own = kNoPath<D>;
-    List mine;
+    ListOf<A> mine;
     if (lane < at_once && first + lane < size) {
       v = __ldcg(&now[first + lane]);
       const Bits bit = Bits(1) << (v & 31);
       if (atomicAnd(&e.run.s.pending[v >> 5], ~bit) & bit) {
         __threadfence();
         own = __ldcg(&e.run.s.distances[v]);
-        mine = list_of(g, v);
+        mine = list_of<A>(g, v);
       }
     }
-    walk_lanes<Access::aligned, Count>(g, weights, e, mine, v, own, best);
+    walk_lanes<A, Count>(g, weights, e, mine, v, own, best);
   }
 }
 
@@ -110,6 +110,7 @@ template <class D, class W, bool Count>
 __global__ void __launch_bounds__(kThreads, 1)
     run_windows(ListView g, WeightView<W> weights, SmallRun<D> run, Window<D> window, Index far_size) {
   __shared__ Key<D> best[kThreads];
+  constexpr auto kPolicy = std::is_same_v<W, PackedLength> ? Access::packed : Access::aligned;
   auto grid = cooperative_groups::this_grid();
   const auto me = Index(blockIdx.x * kThreads + threadIdx.x), threads = Index(gridDim.x * kThreads);
   const SmallPaths& piles = run.piles;
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       if (nearest == 0) return;
       end = end_of_window<D>(nearest, window.width);
       clear_next();
-      const SmallEdges<D> e{run, end, piles.near[now], piles.far[1 - pile], 0, &piles.turns[turn]};
+      const SmallEdges<D> e{g, run, end, piles.near[now], piles.far[1 - pile], 0, &piles.turns[turn]};
       for (Index i = me; i < far_size; i += threads) {
         const Index v = __ldcg(&piles.far[pile][i]);
         if (!is_pending(s, v)) continue;
@@ -153,8 +154,8 @@ __global__ void __launch_bounds__(kThreads, 1)
       pile = 1 - pile, far_size = 0;
     } else {
       clear_next();
-      const SmallEdges<D> e{run, end, piles.near[1 - now], piles.far[pile], far_size, &piles.turns[turn]};
-      relax_near<Count>(g, weights, e, piles.near[now], near_size, best);
+      const SmallEdges<D> e{g, run, end, piles.near[1 - now], piles.far[pile], far_size, &piles.turns[turn]};
+      relax_near<kPolicy, Count>(g, weights, e, piles.near[now], near_size, best);
       now = 1 - now;
     }
     const SmallTurn* done = &piles.turns[next_turn()];
@@ -180,7 +181,7 @@ void small_windows(const ListView& g, const WeightView<W>& weights, const PathSt
   const UseDevice use(stream.where);
   fill_async(small.turns, 0, 3 * std::int64_t(sizeof(SmallTurn)), stream);
   launch(first_far, blocks_for(pending), stream, small, s.list, pending);
-  const SmallRun<D> run{s, small, g.offsets, limit};
+  const SmallRun<D> run{s, small, limit};
   launch_meeting(count ? run_windows<D, W, true> : run_windows<D, W, false>, stream, g, weights, run, window,
                  pending);
 }
@@ -189,6 +190,9 @@ void small_windows(const ListView& g, const WeightView<W>& weights, const PathSt
   template void small_windows(const ListView&, const WeightView<W>&, const PathState<D>&, const SmallPaths&, \
                               const Window<D>&, D, Index, bool, Stream);
 PENSTOCK_FOR_EACH_SSSP(X)
+X(std::uint32_t, PackedLength)
+X(float, PackedLength)
+X(double, PackedLength)
 #undef X
 
 }  // namespace penstock::gpu

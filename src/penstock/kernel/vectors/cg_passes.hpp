@@ -5,7 +5,8 @@
 
 #include "penstock/kernel/vectors/sweep.hpp"
 
-// The passes of conjugate gradients, where M is the identity or a diagonal (`Diagonal`: its entries d are one more vector).
+// The passes of conjugate gradients, where M is the identity or a diagonal (`Diagonal`: its entries d are one more vector), and at the
+// end those for another M.
 // alpha and beta stay with the vectors. An iteration is a product and three passes, and the host may queue several iterations
 // before it looks at the norms of the first. Iterations that were queued behind the last one do nothing.
 namespace penstock {
@@ -196,6 +197,70 @@ struct CgAdvance {
   }
 };
 
+// With any other M the iteration begins with z = M r, so that none is made in vain behind the last one.
+
+/// rz = r . z; beta from the rz before, 0 where the iterations begin anew.
+template <class T>
+struct CgTurn {
+  using In = T;
+  using Out = T;
+  static constexpr int kIn = 2, kOut = 0, kSums = 1;
+  const T* in[kIn];  // r, z
+  T* out[1];
+  CgScalars* own;
+  std::int64_t iteration;
+  constexpr bool wanted() const { return iteration <= own->last; }
+  constexpr NoScalars scalars() const { return {}; }
+  constexpr void operator()(NoScalars, const T* v, T*, double* sums) const {
+    sums[0] += double(v[0]) * double(v[1]);
+  }
+  constexpr void finish(const double* sums) const {
+    own->beta = own->rz > 0 ? sums[0] / own->rz : 0;
+    own->rz = sums[0];
+  }
+};
+
+/// p = z + beta p
+template <class T>
+struct CgDirection {
+  using In = T;
+  using Out = T;
+  static constexpr int kIn = 2, kOut = 1, kSums = 0;
+  const T* in[kIn];  // z, p
+  T* out[kOut];      // p
+  const CgScalars* own;
+  std::int64_t iteration;
+  constexpr bool wanted() const { return iteration <= own->last; }
+  constexpr T scalars() const { return T(own->beta); }
+  constexpr void operator()(T beta, const T* v, T* o, double*) const { o[0] = v[0] + beta * v[1]; }
+};
+
+/// x += alpha p, r -= alpha q
+template <class T>
+struct CgMove {
+  using In = T;
+  using Out = T;
+  static constexpr int kIn = 4, kOut = 2, kSums = 1;
+  const T* in[kIn];  // x, p, r, q
+  T* out[kOut];      // x, r
+  CgScalars* own;
+  CgNews* news;
+  std::int64_t iteration;
+  double target;  // of the norm of r
+  constexpr bool wanted() const { return iteration <= own->last; }
+  constexpr T scalars() const { return T(own->alpha); }
+  constexpr void operator()(T alpha, const T* v, T* o, double* sums) const {
+    o[0] = v[0] + alpha * v[1];
+    o[1] = v[2] - alpha * v[3];
+    sums[0] += double(o[1]) * double(o[1]);
+  }
+  constexpr void finish(const double* sums) const {
+    const bool small = std::sqrt(sums[0]) <= target;
+    if (small) own->last = iteration;
+    *news = {small ? CgNews::small : CgNews::running, sums[0], 0};
+  }
+};
+
 }  // namespace penstock
 
 // Every pass that is compiled for GPUs.
@@ -203,7 +268,10 @@ struct CgAdvance {
   X(CgMeasure<T>)                       \
   X(CgStart<T>)                         \
   X(CgResidual<T>)                      \
-  X(CgCurvature<T>)
+  X(CgCurvature<T>)                     \
+  X(CgTurn<T>)                          \
+  X(CgDirection<T>)                     \
+  X(CgMove<T>)
 #define PENSTOCK_FOR_EACH_CG_PASS_OF_M(X, T, D) \
   X(CgBegin, T, D)                              \
   X(CgDescend, T, D)                            \

@@ -1,6 +1,7 @@
 // Conjugate gradients (hestenes-1952) with the vectors on a GPU. An iteration is a product and three passes; twelve vectors
-// move (fourteen with a diagonal M). The step lengths never leave the GPU: each iteration leaves its norm in pinned memory,
-// and short iterations are queued ahead of the one that the host waits for. Those that follow the last one do nothing.
+// move (fourteen with a diagonal M). With another M on the GPU it is M, a product and four passes, and fifteen vectors move. The
+// step lengths never leave the GPU: each iteration leaves its norm in pinned memory, and short iterations are queued ahead of
+// the one that the host waits for. Those that follow the last one do nothing but products.
 #include "penstock/solver/krylov/cg_gpu.hpp"
 
 #include <algorithm>
@@ -66,14 +67,16 @@ class DeviceCg {
         starts_at_zero_(o.starts_at_zero),
         stream_(a.where),
         sums_(stream_),
-        diagonal_(m != nullptr),
+        diagonal_(m != nullptr && m->diagonal.size == m->rows),
+        general_(m != nullptr && !diagonal_),
         stride_(stride_of(n_, sizeof(T))),
-        vectors_(kept<T>(stride_ * ((diagonal_ ? 6 : 5) - lent), device_place(a.where))),
+        vectors_(kept<T>(stride_ * ((m != nullptr ? 6 : 5) - lent), device_place(a.where))),
         own_(kept<CgScalars>(1, device_place(a.where))),
         seen_by_host_(kept<CgSeen>(1, news_place(a.where))),
         news_(seen_by_host_.data->news),
         norm2_(&seen_by_host_.data->norm2) {
     for (std::int64_t i = 0; i < kSlots; ++i) done_.emplace_back(a.where);
+    if (general_) apply_m_ = m->on_device.make(stream_, 0, {});
   }
   ~DeviceCg() { drain(stream_); }
   DeviceCg(const DeviceCg&) = delete;
@@ -85,7 +88,7 @@ class DeviceCg {
     outcome_.aim(bb[0], bb[1] > 0);
     auto* const own_b = vector(3);
     b_ = own_b, x_ = vector(4), host_x_ = x;
-    if (diagonal_) d_ = vector(5);
+    for_m_ = vector(5);
     copy_async(own_b, b.data(), bytes(), stream_);
     if (!starts_at_zero_) copy_async(x_, x.data(), bytes(), stream_);
     auto result = solve();
@@ -98,7 +101,7 @@ class DeviceCg {
     theirs_ = Stream{given.stream, a_.where}, joined_ = true;
     order(theirs_, stream_);
     b_ = own_b ? own_b : given.b, x_ = given.x;
-    if (diagonal_) d_ = vector(3);
+    for_m_ = vector(3);
     if (own_b) copy_async(own_b, given.b, bytes(), stream_);
     const auto b = measure(b_, "b");
     outcome_.aim(b[0], b[0] < Outcome::kLeastSquares && b[1] > 0);
@@ -113,11 +116,11 @@ class DeviceCg {
   }
 
   /// Room for a b that is not aligned as passes need it.
-  T* spare() const { return vector(3 + diagonal_); }
+  T* spare() const { return vector(3 + (m_ != nullptr)); }
 
  private:
   SolveResult solve() {
-    if (diagonal_) copy_async(d_, m_->diagonal.data, bytes(), stream_);
+    if (diagonal_) copy_async(for_m_, m_->diagonal.data, bytes(), stream_);
     outcome_.start(starts_at_zero_ ? start_at_zero() : residual());
     if (!outcome_.ended() && outcome_.more()) begin();
     while (!outcome_.ended() && outcome_.more()) {
@@ -137,10 +140,7 @@ class DeviceCg {
     auto* found = seen_by_host_.data->found;
     pass(CgMeasure<T>{.in = {v}, .out = {}, .found = found});
     synchronize(stream_);
-    if (found[2] > 0)
-      throw Error(Errc::invalid_argument, name + " has " + std::to_string(std::int64_t(found[2])) +
-                                              " entries that are NaN or infinite: " + name +
-                                              " must hold finite numbers only");
+    require_finite(found[2], name);
     return found;
   }
 
@@ -179,19 +179,47 @@ class DeviceCg {
     return std::sqrt(*norm2_);
   }
   void begin() {
+    last_look_ = Clock::now();
+    if (general_) {
+      static constexpr CgScalars kFresh{.rz = 0, .alpha = 0, .beta = 0, .last = kNoLastIteration};
+      copy_async(own_.data, &kFresh, sizeof kFresh, stream_);
+      return fill_async(p_, 0, bytes(), stream_);
+    }
     with_m([&]<bool D>() {
-      if constexpr (D) pass(CgBegin<T, D>{.in = {r_, d_}, .out = {p_}, .own = own_.data});
+      if constexpr (D) pass(CgBegin<T, D>{.in = {r_, for_m_}, .out = {p_}, .own = own_.data});
       else pass(CgBegin<T, D>{.in = {r_}, .out = {p_}, .own = own_.data});
     });
-    last_look_ = Clock::now();
+  }
+  /// z = M r, p = z + beta p
+  void turn() {
+    apply_m_(r_, for_m_, stream_);
+    moved_ += 2;
+    pass(CgTurn<T>{.in = {r_, for_m_}, .out = {}, .own = own_.data, .iteration = queued_});
+    pass(CgDirection<T>{.in = {for_m_, p_}, .out = {p_}, .own = own_.data, .iteration = queued_});
   }
   void queue() {
     const auto slot = static_cast<std::size_t>(queued_ % kSlots);
     auto* news = news_ + slot;
     auto* own = own_.data;
     const auto before = moved_;
+    if (general_) turn();
     multiply(p_, q_);
     pass(CgCurvature<T>{.in = {p_, q_}, .out = {}, .own = own, .news = news, .iteration = queued_});
+    if (general_) {
+      pass(CgMove<T>{.in = {x_, p_, r_, q_},
+                     .out = {x_, r_},
+                     .own = own,
+                     .news = news,
+                     .iteration = queued_,
+                     .target = outcome_.target()});
+    } else {
+      descend(own, news);
+    }
+    record(done_[slot], stream_);
+    ++queued_;
+    moved_by_one_ = moved_ - before, moved_ = before;
+  }
+  void descend(CgScalars* own, CgNews* news) {
     with_m([&]<bool D>() {
       CgDescend<T, D> descend{.in = {r_, q_},
                               .out = {r_},
@@ -200,13 +228,10 @@ class DeviceCg {
                               .iteration = queued_,
                               .target = outcome_.target()};
       CgAdvance<T, D> advance{.in = {x_, p_, r_}, .out = {x_, p_}, .own = own, .iteration = queued_};
-      if constexpr (D) descend.in[2] = d_, advance.in[3] = d_;
+      if constexpr (D) descend.in[2] = for_m_, advance.in[3] = for_m_;
       pass(descend);
       pass(advance);
     });
-    record(done_[slot], stream_);
-    ++queued_;
-    moved_by_one_ = moved_ - before, moved_ = before;
   }
   /// Waits for the oldest iteration under way, and reads its news.
   void look() {
@@ -246,16 +271,17 @@ class DeviceCg {
   bool starts_at_zero_;
   OwnedStream stream_;
   SumParts sums_;
-  bool diagonal_;
+  bool diagonal_, general_;
   std::int64_t stride_;
   Array<T> vectors_;
   const T* b_ = nullptr;
   T *x_ = nullptr, *r_ = vector(0), *p_ = vector(1), *q_ = vector(2);
-  T* d_ = nullptr;
+  T* for_m_ = nullptr;  // a diagonal M, or M r of another one
   Array<CgScalars> own_;
   Array<CgSeen> seen_by_host_;
   CgNews* news_;
   double* norm2_;
+  DeviceApply<T> apply_m_;
   std::deque<OwnedEvent> done_;  // for each slot: the iteration that uses it is done
   std::int64_t queued_ = 0, seen_ = 0;
   /// Vectors that were moved, without those of iterations behind the last one; and those of one iteration.
@@ -266,11 +292,9 @@ class DeviceCg {
 
 }  // namespace
 
-std::int64_t cg_gpu_bytes(std::int64_t rows, std::int64_t entry_bytes, bool diagonal) {
-  return (diagonal ? 6 : 5) * stride_of(rows, entry_bytes) * entry_bytes;
+std::int64_t cg_gpu_bytes(std::int64_t rows, std::int64_t entry_bytes, bool with_m) {
+  return (with_m ? 6 : 5) * stride_of(rows, entry_bytes) * entry_bytes;
 }
-
-namespace {
 
 template <class T>
 void check_operators(const DeviceOp<T>& a, const LinearOp<T>* m) {
@@ -278,10 +302,25 @@ void check_operators(const DeviceOp<T>& a, const LinearOp<T>* m) {
                                 std::to_string(a.cols));
   require(!m || m->rows == a.rows,
           "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " + std::to_string(a.rows));
-  require(keeps_vectors_on_device(m), "cg on a GPU: M must be a diagonal");
+  require(keeps_vectors_on_device(m, a.where),
+          "a solve on a GPU: M must be a diagonal, or live on the GPU where A is multiplied");
 }
 
-}  // namespace
+template <class T>
+void check_vectors(const DeviceOp<T>& a, const CgVectors<T>& given) {
+  const std::pair<const void*, const char*> all[] = {
+      {given.b, "b"}, {given.x, "x"}, {given.guess ? given.guess : given.x, "x0"}};
+  for (const auto& [vector, name] : all)
+    if (a.rows > 0 && !can_read(a.where, place_of(vector)))
+      throw Error(Errc::not_accessible, std::string(name) + " is not in memory that the device of A reaches");
+}
+
+void require_finite(double faults, const std::string& name) {
+  if (faults > 0)
+    throw Error(Errc::invalid_argument, name + " has " + std::to_string(std::int64_t(faults)) +
+                                            " entries that are NaN or infinite: " + name +
+                                            " must hold finite numbers only");
+}
 
 template <class T>
 std::optional<SolveResult> cg_gpu(const DeviceOp<T>& a, const LinearOp<T>* m, std::span<const T> b,
@@ -303,11 +342,7 @@ template <class T>
 SolveResult cg_on_device(const DeviceOp<T>& a, const LinearOp<T>* m, const CgVectors<T>& given,
                          const SolveOptions& o) {
   check_operators(a, m);
-  const std::pair<const void*, const char*> all[] = {
-      {given.b, "b"}, {given.x, "x"}, {given.guess ? given.guess : given.x, "x0"}};
-  for (const auto& [vector, name] : all)
-    if (a.rows > 0 && !can_read(a.where, place_of(vector)))
-      throw Error(Errc::not_accessible, std::string(name) + " is not in memory that the device of A reaches");
+  check_vectors(a, given);
   require(fits_passes(given.x), "cg: x must begin at a multiple of 16 bytes");
   require(o.checkpoints.every == 0, "cg: states are kept of vectors in host memory alone");
   const bool copies_b = !fits_passes(given.b);
@@ -328,6 +363,8 @@ LinearOp<T> with_host_vectors(const DeviceOp<T>& a) {
 }
 
 #define X(T)                                                                                             \
+  template void check_operators(const DeviceOp<T>&, const LinearOp<T>*);                                 \
+  template void check_vectors(const DeviceOp<T>&, const CgVectors<T>&);                                  \
   template std::optional<SolveResult> cg_gpu(const DeviceOp<T>&, const LinearOp<T>*, std::span<const T>, \
                                              std::span<T>, const SolveOptions&);                         \
   template SolveResult cg_on_device(const DeviceOp<T>&, const LinearOp<T>*, const CgVectors<T>&,         \

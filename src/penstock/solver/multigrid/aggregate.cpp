@@ -11,15 +11,6 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kAggregateRows = 8192;  // rows of a task
-constexpr std::uint64_t kOutside = 0, kInside = ~std::uint64_t{0};
-
-/// The output function of SplitMix64 (Steele, Lea and Flood 2014).
-std::uint64_t hashed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
 
 /// The vertices of the list that still satisfy `keep`, in the same order.
 template <class F>
@@ -109,11 +100,8 @@ Array<const std::uint8_t> distance_2_independent_set(const Csr<One>& graph, std:
   };
   for (std::uint64_t round = 0; rows.any(!open.empty()); ++round) {
     poll_interrupt();
-    const auto key = hashed(seed * 0x100000001b3 + round);
-    over(open, [&](Index i) {
-      const auto number = static_cast<std::uint64_t>(rows.number(i));
-      own.data[i] = (hashed(key ^ number) & ~std::uint64_t{0xffffffff}) | (number + 1);
-    });
+    const auto key = round_key(seed, round);
+    over(open, [&](Index i) { own.data[i] = priority_of(key, static_cast<std::uint64_t>(rows.number(i))); });
     rows.fill(own, n);
     over(near, [&](Index i) {
       auto most = own.data[i];

@@ -5,6 +5,7 @@
 
 #include "penstock/format/csr.hpp"
 #include "penstock/solver/multigrid/rank_rows.hpp"
+#include "penstock/solver/multigrid/shared_steps.hpp"
 
 namespace penstock {
 
@@ -20,14 +21,9 @@ struct Strength {
   Array<const T> inverse;      // of the diagonal; zero for a row whose diagonal entry is zero
   Array<const float> largest;  // the square of m
 
-  double square(std::int64_t i, std::int64_t j, T a) const {
-    const auto v = static_cast<double>(a);
-    return v * static_cast<double>(inverse.data[i]) * (v * static_cast<double>(inverse.data[j]));
-  }
-  bool operator()(std::int64_t i, std::int64_t j, T a) const {
-    const auto s = square(i, j, a);
-    return s > 0 && s >= threshold * static_cast<double>(std::min(largest.data[i], largest.data[j]));
-  }
+  StrengthView<T> view() const { return {threshold, inverse.data, largest.data}; }
+  double square(std::int64_t i, std::int64_t j, T a) const { return view().square(i, j, a); }
+  bool operator()(std::int64_t i, std::int64_t j, T a) const { return view()(i, j, a); }
 };
 
 /// `inverse` has an entry for each column of A; `largest` has one for each row.

@@ -98,9 +98,29 @@ void DenseSolve::apply(const T* b, T* z) const {
   for (std::int64_t i = 0; i < n_; ++i) z[i] = static_cast<T>(y[at(i)]);
 }
 
+template <class T>
+std::vector<T> DenseSolve::inverse() const {
+  std::vector<double> columns(at(n_ * n_));
+  parallel_for(n_, [&](std::int64_t j) {
+    poll_interrupt();
+    std::vector<double> unit(at(n_));
+    unit[at(j)] = 1;
+    apply(unit.data(), columns.data() + j * n_);
+  });
+  std::vector<T> out(at(n_ * n_));
+  for (std::int64_t i = 0; i < n_; ++i)
+    for (std::int64_t j = 0; j < n_; ++j) {
+      const double here = columns[at(j * n_ + i)];
+      out[at(i * n_ + j)] = static_cast<T>(rows_.empty() ? (here + columns[at(i * n_ + j)]) / 2 : here);
+    }
+  return out;
+}
+
 template DenseSolve::DenseSolve(const Csr<float>&, double, bool);
 template DenseSolve::DenseSolve(const Csr<double>&, double, bool);
 template void DenseSolve::apply(const float*, float*) const;
 template void DenseSolve::apply(const double*, double*) const;
+template std::vector<float> DenseSolve::inverse() const;
+template std::vector<double> DenseSolve::inverse() const;
 
 }  // namespace penstock

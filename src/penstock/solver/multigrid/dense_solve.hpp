@@ -15,6 +15,9 @@ class DenseSolve {
   DenseSolve(const Csr<T>& a, double tolerance, bool symmetric = true);
   template <class T>
   void apply(const T* b, T* z) const;
+  /// The (generalised) inverse, row by row. Of a symmetric matrix it is symmetric to the last bit.
+  template <class T>
+  std::vector<T> inverse() const;
   /// That one solve reads once.
   std::int64_t bytes() const { return (std::ssize(l_) + std::ssize(inverse_)) * 8; }
 

@@ -22,13 +22,17 @@ LinearOp<T> product_of(const AmgLevel<T>& level) {
 
 }  // namespace
 
+void require_blocks(std::int64_t rows, std::int64_t cols, std::int64_t block) {
+  require(rows == cols, "AMG: the matrix is not square");
+  require(block >= 1 && rows % block == 0,
+          "AMG: block_size=" + std::to_string(block) + " does not divide the rows of A");
+}
+
 template <class T>
 std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector<double> near_nullspace,
                                                     std::int64_t vectors, const AmgOptions& o,
                                                     const Hierarchy<T>* before) {
-  require(a.rows == a.cols, "AMG: the matrix is not square");
-  require(o.block >= 1 && a.rows % o.block == 0,
-          "AMG: block_size=" + std::to_string(o.block) + " does not divide the rows of A");
+  require_blocks(a.rows, a.cols, o.block);
   auto h = std::make_shared<Hierarchy<T>>();
   h->cycle = o.cycle;
   auto matrix = a;
@@ -64,13 +68,11 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
     }
     level.aggregates = groups;
     const auto coarse_rows = groups.count * vectors;
-    if (coarse_rows == 0 ||
-        static_cast<double>(coarse_rows) > kLeastCoarsening * static_cast<double>(matrix.rows))
-      break;
+    if (too_little_coarser(coarse_rows, matrix.rows)) break;
     auto made = tentative<T>(groups, block, near_nullspace, vectors);
     // The filter keeps the row sums of A, which is right for constants, but not for several vectors.
     if (o.symmetric) {
-      level.p = smoothed(matrix, made.t, inverse, 4.0 / 3 / level.largest, scalar ? &strong : nullptr);
+      level.p = smoothed(matrix, made.t, inverse, kOmega / level.largest, scalar ? &strong : nullptr);
       level.r = transpose(level.p);
     } else {
       level.p = locally_smoothed(matrix, made.t, inverse);
@@ -85,7 +87,7 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
   }
   auto& last = h->levels.back();
   if (last.a.rows <= std::max(o.max_coarse, kMostDense)) {
-    h->coarsest.emplace(last.a, sizeof(T) == 4 ? 1e-5 : 1e-12, o.symmetric);
+    h->coarsest.emplace(last.a, kZeroPivot<T>, o.symmetric);
   } else {
     last.smoothing = o.l1_jacobi ? l1_jacobi_smoothing(last.a, kLastSteps)
                                  : chebyshev_smoothing(last.smoothing.weights, last.largest, kLastSteps);

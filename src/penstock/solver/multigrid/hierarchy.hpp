@@ -1,4 +1,5 @@
 #pragma once
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -32,6 +33,21 @@ struct AmgOptions {
   std::int64_t rows_of_rank = 500;
 };
 
+/// Whether a level with `coarse` rows is too small a step from one with `rows`, so that the one before is the last.
+inline bool too_little_coarser(std::int64_t coarse, std::int64_t rows) {
+  return coarse == 0 || static_cast<double>(coarse) > kLeastCoarsening * static_cast<double>(rows);
+}
+/// Pivots of the last level below this part of their diagonal entries are rounding.
+template <class T>
+inline constexpr double kZeroPivot = sizeof(T) == 4 ? 1e-5 : 1e-12;
+/// Step lengths of the damped Jacobi method that smooths prolongators, times the largest eigenvalue.
+inline constexpr double kOmega = 4.0 / 3;
+
+/// The power of two that brings the largest diagonal entry near 1, for a matrix in float32: products of entries stay in range.
+inline double narrowing_scale(double largest) {
+  return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, -std::ilogb(largest)) : 1;
+}
+
 template <class T>
 struct AmgLevel {
   Csr<T> a, p, r;  // no p and r on the last level; r = p^T where A is symmetric
@@ -53,10 +69,17 @@ struct Hierarchy {
   std::vector<AmgLevel<T>> levels;
   std::optional<DenseSolve> coarsest;  // none where the last level is too large: it is smoothed
   AmgCycle cycle = AmgCycle::v;
+  /// Whose memory the levels are in. On a device the last level's inverse stands for `coarsest`, and there are no plans.
+  std::optional<Where> device = {};
+  Array<const T> inverse = {};
+  bool factored() const { return coarsest || inverse.size > 0; }
   /// Least bytes of matrices that a cycle reads, and bytes that are kept.
   std::int64_t cycle_bytes() const;
   std::int64_t bytes() const;
 };
+
+/// Throws Error{invalid_argument} unless A is square and its rows are blocks.
+void require_blocks(std::int64_t rows, std::int64_t cols, std::int64_t block);
 
 /// Smoothed aggregation (Vanek, Mandel and Brezina 1996). Columns of A ascend, without duplicates. `near_nullspace` is row-major, of shape
 /// (rows, vectors). Throws Error{invalid_argument} where A is not symmetric positive semidefinite, as far as that is seen. With `before`,

@@ -48,14 +48,14 @@ std::int64_t Hierarchy<T>::cycle_bytes() const {
   std::vector<LevelBytes> of;
   for (const auto& level : levels)
     of.push_back({level.a.bytes(), level.p.bytes(), level.r.bytes(), std::ssize(level.smoothing.steps)});
-  return bytes_of_cycle(of, coarsest ? coarsest->bytes() : -1, cycle);
+  return bytes_of_cycle(of, factored() ? inverse.bytes() + (coarsest ? coarsest->bytes() : 0) : -1, cycle);
 }
 
 template <class T>
 std::int64_t Hierarchy<T>::bytes() const {
-  std::int64_t sum = coarsest ? coarsest->bytes() : 0;
+  std::int64_t sum = inverse.bytes() + (coarsest ? coarsest->bytes() : 0);
   for (const auto& level : levels)
-    sum += level.a.bytes() + level.p.bytes() + level.r.bytes() + level.plans->bytes() +
+    sum += level.a.bytes() + level.p.bytes() + level.r.bytes() + (level.plans ? level.plans->bytes() : 0) +
            level.smoothing.weights.size * static_cast<std::int64_t>(sizeof(T)) +
            level.aggregates.of.size * static_cast<std::int64_t>(sizeof(Index));
   return sum;

@@ -4,19 +4,34 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/solver/multigrid/shared_steps.hpp"
 #include "penstock/solver/vectors.hpp"
 
 namespace penstock {
+
+void throw_not_positive(std::int64_t row) {
+  throw Error(Errc::invalid_argument,
+              "AMG: the diagonal entry of row " + std::to_string(row) +
+                  " is not a positive number: A is not positive definite; leave such rows out, or take "
+                  "M='ilu0' with gmres");
+}
+
+template <class T>
+void require_symmetric_sums(const double* sums, std::int64_t all, bool over_ranks) {
+  const double tolerance =
+      (sizeof(T) == 4 ? 1e-3 : 1e-6) / std::sqrt(static_cast<double>(std::max<std::int64_t>(all, 1)));
+  require(!(std::abs(sums[0] - sums[1]) > tolerance * std::sqrt(sums[2] * sums[3])),
+          over_ranks
+              ? "AMG: A is not symmetric: take M='ilu0' or 'schwarz' with gmres or bicgstab"
+              : "AMG: A is not symmetric: take AMG(A, symmetry='nonsymmetric') or M='ilu0', with gmres "
+                "or bicgstab");
+}
 
 template <class T>
 void require_positive_diagonal(const Array<const T>& inverse, const RankRows& rows) {
   rows.together([&] {
     for (std::int64_t i = 0; i < inverse.size; ++i)
-      require(inverse.data[i] > 0 && std::isfinite(inverse.data[i]), [&] {
-        return "AMG: the diagonal entry of row " + std::to_string(rows.number(i)) +
-               " is not a positive number: A is not positive definite; leave such rows out, or take "
-               "M='ilu0' with gmres";
-      });
+      if (!(inverse.data[i] > 0 && std::isfinite(inverse.data[i]))) throw_not_positive(rows.number(i));
   });
 }
 
@@ -26,9 +41,8 @@ void require_symmetric(const LinearOp<T>& product, const RankRows& rows) {
   const Workspace<T> work(n, 4);
   const auto x = work[0], y = work[1], ax = work[2], ay = work[3];
   for (std::int64_t i = 0; i < n; ++i) {
-    const auto h = static_cast<std::uint64_t>(rows.number(i) + 1) * 0x9e3779b97f4a7c15;
-    x[at(i)] = static_cast<T>(static_cast<double>(h >> 11) * 0x1p-53 - 0.5);
-    y[at(i)] = static_cast<T>(static_cast<double>((h ^ h >> 29) * 0xbf58476d1ce4e5b9 >> 11) * 0x1p-53 - 0.5);
+    x[at(i)] = static_cast<T>(start_entry(rows.number(i)));
+    y[at(i)] = static_cast<T>(start_entry(rows.number(i), true));
   }
   product.apply(x, ax);
   product.apply(y, ay);
@@ -39,16 +53,12 @@ void require_symmetric(const LinearOp<T>& product, const RankRows& rows) {
     sums[2] += dot(x.data() + f, x.data() + f, count), sums[3] += dot(ay.data() + f, ay.data() + f, count);
   }
   rows.sum(sums);
-  const auto all = std::max<GlobalIndex>(rows.comm ? rows.all : n, 1);
-  const double tolerance = (sizeof(T) == 4 ? 1e-3 : 1e-6) / std::sqrt(static_cast<double>(all));
-  require(!(std::abs(sums[0] - sums[1]) > tolerance * std::sqrt(sums[2] * sums[3])),
-          rows.comm ? "AMG: A is not symmetric: take M='ilu0' or 'schwarz' with gmres or bicgstab"
-                    : "AMG: A is not symmetric: take AMG(A, symmetry='nonsymmetric') or M='ilu0', with gmres "
-                      "or bicgstab");
+  require_symmetric_sums<T>(sums, rows.comm ? rows.all : n, rows.comm != nullptr);
 }
 
 #define X(T)                                                                       \
   template void require_positive_diagonal(const Array<const T>&, const RankRows&); \
+  template void require_symmetric_sums<T>(const double*, std::int64_t, bool);      \
   template void require_symmetric(const LinearOp<T>&, const RankRows&);
 X(float)
 X(double)

@@ -15,4 +15,12 @@ void require_positive_diagonal(const Array<const T>& inverse, const RankRows& ro
 template <class T>
 void require_symmetric(const LinearOp<T>& product, const RankRows& rows);
 
+// What they throw, also where the matrix is in a device's memory.
+
+[[noreturn]] void throw_not_positive(std::int64_t row);
+
+/// `sums`: x . A y, y . A x, x . x and A y . A y of all rows.
+template <class T>
+void require_symmetric_sums(const double* sums, std::int64_t all_rows, bool over_ranks);
+
 }  // namespace penstock

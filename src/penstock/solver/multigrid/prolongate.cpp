@@ -9,32 +9,6 @@
 namespace penstock {
 namespace {
 
-/// A column whose norm falls below this part of what it was depends on the columns before it.
-constexpr double kDependent = 1e-8;
-
-/// Orthonormal columns in place of `m` (rows x k, row-major) and R (k x k), by Gram and Schmidt's method, twice for each column.
-void orthonormalise(double* m, std::int64_t rows, std::int64_t k, double* r) {
-  std::fill_n(r, k * k, 0.0);
-  const auto dot_of = [&](std::int64_t a, std::int64_t b) {
-    double s = 0;
-    for (std::int64_t i = 0; i < rows; ++i) s += m[i * k + a] * m[i * k + b];
-    return s;
-  };
-  for (std::int64_t c = 0; c < k; ++c) {
-    const double before = std::sqrt(dot_of(c, c));
-    for (int pass = 0; pass < 2; ++pass)
-      for (std::int64_t p = 0; p < c; ++p) {
-        const double s = dot_of(p, c);
-        r[p * k + c] += s;
-        for (std::int64_t i = 0; i < rows; ++i) m[i * k + c] -= s * m[i * k + p];
-      }
-    const double norm = std::sqrt(dot_of(c, c));
-    const bool dependent = !(norm > kDependent * before);
-    r[c * k + c] = dependent ? 0 : norm;
-    for (std::int64_t i = 0; i < rows; ++i) m[i * k + c] = dependent ? 0 : m[i * k + c] / norm;
-  }
-}
-
 /// Stable; rows of stencils are too short for a sort that allocates memory.
 void sort_by_column(std::vector<std::pair<Index, double>>& sums) {
   constexpr std::size_t kFew = 48;
@@ -102,6 +76,7 @@ template <class T>
 Csr<T> smoothed(const Csr<T>& a, const Csr<T>& t, Array<const T> inverse, double omega,
                 const Strength<T>* strong) {
   const auto* tp = t.indptr.data;
+  const auto view = strong ? strong->view() : StrengthView<T>{};
   return rows_in_ranges<T>(
       a.rows, t.cols, [&](std::int64_t r) { return a.indptr.data[r] + r; },
       [&](std::int64_t i, RowPiece<T>& piece) {
@@ -112,16 +87,7 @@ Csr<T> smoothed(const Csr<T>& a, const Csr<T>& t, Array<const T> inverse, double
             sums.emplace_back(t.indices.data[e], factor * static_cast<double>(t.values.data[e]));
         };
         const double d = inverse.data[i] != 0 ? 1 / static_cast<double>(inverse.data[i]) : 0;
-        double filtered = d;
-        if (strong && d != 0)
-          for (auto k = a.indptr.data[i]; k < a.indptr.data[i + 1]; ++k) {
-            const auto j = a.indices.data[k];
-            if (j != i && !(*strong)(i, j, a.values.data[k]))
-              filtered += static_cast<double>(a.values.data[k]);
-          }
-        // Weak entries that would nearly cancel the diagonal one are left out and not added.
-        constexpr double kLeastFiltered = 0.1;
-        if (!(filtered > kLeastFiltered * d)) filtered = d;
+        const double filtered = filtered_diagonal(i, a.view(), inverse.data, strong ? &view : nullptr);
         const double w = d != 0 ? omega / filtered : 0;
         add(i, 1 - w * filtered);
         if (w != 0)

@@ -2,17 +2,17 @@
 #include "penstock/solver/multigrid/smoothing.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/structure/row_offsets.hpp"
+#include "penstock/solver/multigrid/shared_steps.hpp"
 #include "penstock/solver/vectors.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr int kLanczosSteps = 8;
-constexpr double kLanczosMargin = 1.1;  // Lanczos comes from below
-constexpr double kSmoothedPart = 8;     // largest / smallest eigenvalue that the smoother damps
+constexpr double kSmoothedPart = 8;  // largest / smallest eigenvalue that the smoother damps
 
 template <class T, class F>
 Array<const T> of_rows(const Csr<T>& a, F&& f) {
@@ -23,7 +23,8 @@ Array<const T> of_rows(const Csr<T>& a, F&& f) {
   return made.slice(0, a.rows);
 }
 
-/// The largest eigenvalue of a symmetric tridiagonal matrix, by bisection with Sturm's sequence.
+}  // namespace
+
 double largest_of_tridiagonal(const std::vector<double>& main, const std::vector<double>& off) {
   double high = 0;
   for (std::size_t i = 0; i < main.size(); ++i)
@@ -43,7 +44,12 @@ double largest_of_tridiagonal(const std::vector<double>& main, const std::vector
   return high;
 }
 
-}  // namespace
+void require_finite_rows(std::int64_t row) {
+  require(row == kNoRow, [&] {
+    return "AMG: row " + std::to_string(row) +
+           " holds NaN or infinity, or numbers too large for the precision";
+  });
+}
 
 template <class T>
 Array<const T> inverse_diagonal(const Csr<T>& a) {
@@ -76,10 +82,7 @@ double largest_row_sum(const Csr<T>& a, const Array<const T>& inverse, const Ran
   double bound = 0;
   rows.together([&] {
     for (std::int64_t i = 0; i < a.rows; ++i) {
-      require(std::isfinite(ratios.data[i]), [&] {
-        return "AMG: row " + std::to_string(rows.number(i)) +
-               " holds NaN or infinity, or numbers too large for the precision";
-      });
+      if (!std::isfinite(ratios.data[i])) require_finite_rows(rows.number(i));
       bound = std::max(bound, static_cast<double>(ratios.data[i]));
     }
   });
@@ -101,9 +104,8 @@ double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Arr
   double sum = 0;
   sweep(n, 2, std::span<double>(&sum, 1), [&](std::int64_t f, std::int64_t count, double* s) {
     for (auto i = f; i < f + count; ++i) {
-      const auto h = static_cast<std::uint64_t>(rows.number(i) + 1) * 0x9e3779b97f4a7c15;
       before[i] = 0;
-      v[i] = inverse.data[i] == 0 ? T(0) : static_cast<T>(static_cast<double>(h >> 11) * 0x1p-53 - 0.5);
+      v[i] = inverse.data[i] == 0 ? T(0) : static_cast<T>(start_entry(rows.number(i)));
     }
     s[0] += dot(v + f, v + f, count);
   });
@@ -132,7 +134,7 @@ double largest_eigenvalue(const LinearOp<T>& product, const Csr<T>& a, const Arr
     rows.sum(std::span<double>(&norm, 1));
     main.push_back(alpha);
     beta = std::sqrt(norm);
-    if (!(beta > 1e-6 * std::abs(main.front()))) break;
+    if (!(beta > kLanczosEnd * std::abs(main.front()))) break;
     off.push_back(beta);
     std::swap(v, before);
     scale = static_cast<T>(1 / beta);
@@ -159,7 +161,12 @@ Smoothing<T> chebyshev_smoothing(Array<const T> inverse, double largest, int deg
 
 template <class T>
 Smoothing<T> l1_jacobi_smoothing(const Csr<T>& a, int sweeps) {
-  Smoothing<T> made{inverse_row_sums(a), {}};
+  return l1_jacobi_smoothing(inverse_row_sums(a), sweeps);
+}
+
+template <class T>
+Smoothing<T> l1_jacobi_smoothing(Array<const T> inverse_sums, int sweeps) {
+  Smoothing<T> made{std::move(inverse_sums), {}};
   for (int step = 0; step < sweeps; ++step) made.steps.push_back({T(0), T(1)});
   return made;
 }
@@ -171,7 +178,8 @@ Smoothing<T> l1_jacobi_smoothing(const Csr<T>& a, int sweeps) {
   template double largest_eigenvalue(const LinearOp<T>&, const Csr<T>&, const Array<const T>&, \
                                      const RankRows&);                                         \
   template Smoothing<T> chebyshev_smoothing(Array<const T>, double, int);                      \
-  template Smoothing<T> l1_jacobi_smoothing(const Csr<T>&, int);
+  template Smoothing<T> l1_jacobi_smoothing(const Csr<T>&, int);                               \
+  template Smoothing<T> l1_jacobi_smoothing(Array<const T>, int);
 X(float)
 X(double)
 #undef X

@@ -1,4 +1,5 @@
 #pragma once
+#include <limits>
 #include <vector>
 
 #include "penstock/format/csr.hpp"
@@ -17,6 +18,14 @@ struct Smoothing {
   std::vector<Step> steps;
 };
 
+inline constexpr int kLanczosSteps = 8;        // for the bound of the spectrum
+inline constexpr double kLanczosMargin = 1.1;  // Lanczos comes from below
+/// Lanczos' method ends where the next vector falls below this part of the first diagonal entry.
+inline constexpr double kLanczosEnd = 1e-6;
+
+/// The largest eigenvalue of a symmetric tridiagonal matrix, by bisection with Sturm's sequence.
+double largest_of_tridiagonal(const std::vector<double>& main, const std::vector<double>& off);
+
 /// 1 / a_ii, and 0 where a_ii is zero.
 template <class T>
 Array<const T> inverse_diagonal(const Csr<T>& a);
@@ -24,6 +33,10 @@ Array<const T> inverse_diagonal(const Csr<T>& a);
 /// 1 / sum_j |a_ij|, and 0 where the row is zero (Baker, Falgout, Kolev and Yang 2011).
 template <class T>
 Array<const T> inverse_row_sums(const Csr<T>& a);
+
+/// Throws Error{invalid_argument} that names the row, unless it is kNoRow: its sum is no finite number.
+inline constexpr std::int64_t kNoRow = std::numeric_limits<std::int64_t>::max();
+void require_finite_rows(std::int64_t row);
 
 /// The largest absolute row sum of D^-1 A, the same on all ranks. Throws Error{invalid_argument} where A holds NaN or
 /// infinity. Collective.
@@ -43,5 +56,8 @@ Smoothing<T> chebyshev_smoothing(Array<const T> inverse, double largest, int deg
 /// Jacobi's method with the sums of absolute values of the rows: it converges for every positive definite A.
 template <class T>
 Smoothing<T> l1_jacobi_smoothing(const Csr<T>& a, int sweeps);
+/// The same with inverse_row_sums(a).
+template <class T>
+Smoothing<T> l1_jacobi_smoothing(Array<const T> inverse_sums, int sweeps);
 
 }  // namespace penstock

@@ -3,8 +3,6 @@
 #include "penstock/graph/gpu/upload.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <vector>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
@@ -24,31 +22,45 @@ std::int64_t piece_from(const std::byte* at, std::int64_t left) {
   return left - bytes < kLeastLocked ? left : bytes;
 }
 
-struct UploadEnd {
-  Stream stream;
-  ~UploadEnd() { drain(stream); }
-};
-
 }  // namespace
+
+PartUpload::PartUpload(const Array<const std::byte>& from, Stream stream)
+    : from_(from),
+      stream_(stream),
+      locking_(stream.where.is_gpu() && from.place.memory == Memory::host && from.size >= kLeastLocked) {
+  if (!locking_) ready_ = from.size;
+}
+
+void PartUpload::copy(void* to, std::int64_t first, std::int64_t bytes) {
+  for (std::int64_t done = 0; done < bytes;) {
+    while (first + done >= ready_) lock_next();
+    const auto here = std::min(bytes - done, ready_ - (first + done));
+    copy_async(static_cast<std::byte*>(to) + done, from_.data + first + done, here, stream_);
+    done += here;
+    poll_interrupt();
+  }
+}
+
+void PartUpload::lock_next() {
+  const auto* at = from_.data + ready_;
+  const auto bytes = piece_from(at, from_.size - ready_);
+  try {
+    if (locking_) locks_.push_back(lock_pages(at, bytes));
+  } catch (const Error& e) {  // the system allows no more locked pages: ordinary copies are slower
+    if (e.code() != Errc::out_of_memory) throw;
+    locking_ = false;
+  }
+  ready_ += bytes;
+}
 
 void upload(void* to, const Array<const std::byte>& from, Stream stream,
             const std::function<void(std::int64_t)>& queued) {
-  std::vector<std::shared_ptr<void>> locks;
-  const UploadEnd end{stream};  // ends before the locks do
-  bool locking = from.place.memory == Memory::host && from.size >= kLeastLocked;
+  PartUpload parts(from, stream);
   for (std::int64_t done = 0; done < from.size;) {
-    const auto* at = from.data + done;
-    const auto bytes = piece_from(at, from.size - done);
-    try {
-      if (locking) locks.push_back(lock_pages(at, bytes));
-    } catch (const Error& e) {  // the system allows no more locked pages: ordinary copies are slower
-      if (e.code() != Errc::out_of_memory) throw;
-      locking = false;
-    }
-    copy_async(static_cast<std::byte*>(to) + done, at, bytes, stream);
+    const auto bytes = piece_from(from.data + done, from.size - done);
+    parts.copy(static_cast<std::byte*>(to) + done, done, bytes);
     done += bytes;
     if (queued) queued(done);
-    poll_interrupt();
   }
   synchronize(stream);
 }

@@ -1,0 +1,21 @@
+#pragma once
+#include "penstock/core/device.hpp"
+#include "penstock/solver/multigrid/aggregate.hpp"
+
+// Of aggregate.hpp what a set-up in the memory of the stream's device needs: the same graphs and the same aggregates. Graphs and
+// strengths are scratch memory of the stream, which outlives them.
+namespace penstock {
+
+template <class T>
+Csr<T> condensed_on(const Csr<T>& a, std::int64_t block, Stream stream);
+
+template <class T>
+Strength<T> strength_on(const Csr<T>& a, Array<const T> inverse, double strength, Stream stream);
+
+template <class T>
+Csr<One> strong_graph_on(const Csr<T>& a, const Strength<T>& strong, Stream stream);
+
+/// One thread of a GPU has a vertex: a vertex of very many neighbours takes long.
+Aggregates aggregate_on(const Csr<One>& graph, std::uint64_t seed, Stream stream);
+
+}  // namespace penstock

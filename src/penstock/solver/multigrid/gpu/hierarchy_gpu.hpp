@@ -1,0 +1,27 @@
+#pragma once
+#include "penstock/core/device.hpp"
+#include "penstock/solver/multigrid/gpu/setup_steps.hpp"
+#include "penstock/solver/multigrid/hierarchy.hpp"
+
+namespace penstock {
+
+/// As build_hierarchy for a V or W cycle, with A and all levels in the memory of one device. Where A is symmetric, everything is computed
+/// there but the factors of the last level: the same aggregates, and levels that differ by rounding. Else a copy of A comes to
+/// the CPU, which makes the levels. Columns of A ascend, without
+/// duplicates. `near_nullspace` is in host memory; where it is empty, the vectors are ones of each row of a block, and `vectors` is
+/// o.block. Throws as build_hierarchy, and Error{out_of_memory}.
+template <class T>
+std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
+                                                       const std::vector<double>& near_nullspace,
+                                                       std::int64_t vectors, const AmgOptions& options,
+                                                       Where where, const Hierarchy<T>* before = nullptr);
+
+/// Whether two matrices in the memory of the stream's device have entries at the same places. Waits for the stream.
+template <class V>
+bool same_pattern_on(const Csr<V>& a, const Csr<V>& b, Stream stream) {
+  return a.rows == b.rows && a.cols == b.cols && a.nnz() == b.nnz() &&
+         find_first(a.rows + 1, Differs<Offset>{a.indptr.data, b.indptr.data}, stream) == kNone &&
+         find_first(a.nnz(), Differs<Index>{a.indices.data, b.indices.data}, stream) == kNone;
+}
+
+}  // namespace penstock

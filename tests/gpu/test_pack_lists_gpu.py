@@ -1,0 +1,117 @@
+"""Lists that the GPU packs while the matrix comes over the link: the words of the CPU, and what searches find."""
+
+import numpy as np
+import pytest
+from packed_shapes import GRAPHS, pattern, same_bits
+from penstock.csgraph import GpuOptions
+
+import penstock as ps
+from penstock import _core
+
+pytestmark = pytest.mark.gpu
+
+PACKED = GpuOptions(placement="packed")
+
+
+def packed_there(a, piece_bytes=0, budget=0):
+    return _core.gpu_graph(a._core, 0, "packed", budget, None, None, piece_bytes)
+
+
+def by_the_gpu(a, piece_bytes=0):
+    there = packed_there(a, piece_bytes)
+    facts = there.facts()
+    assert facts["packed_by"] == "gpu" and facts["far_bytes"] == 0, facts
+    assert facts["used_bytes"] <= facts["budget"] and facts["pack_seconds"] > 0
+    assert facts["pack_link_bytes"] >= 4 * a.nnz
+    found = there.packed_lists()
+    assert found.facts()["bytes"] == facts["packed_bytes"]
+    same_bits(a, found)
+    return facts
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("piece", [4, 40_000, 0])
+def test_the_same_bits(name, piece):
+    by_the_gpu(GRAPHS[name](), piece)
+
+
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("name", ["lengths", "lengths with repeats", "a vertex more"])
+def test_small_ones(name):
+    by_the_gpu(GRAPHS[name](), 4)
+
+
+@pytest.mark.parametrize("place", ["host", "pinned"])
+def test_a_large_graph(place):
+    """Several pieces of the usual size, whose pages are locked one after the other, or are."""
+    a = ps.generate.lift(ps.generate.rmat(14, seed=1), 120, seed=2)
+    assert a.nnz > 24 << 20
+    facts = by_the_gpu(a if place == "host" else a.to("pinned"))
+    assert facts["pack_link_bytes"] < 4 * a.nnz + 8.01 * a.shape[0] + 1e5
+
+
+@pytest.mark.parametrize("vertex", [64, 300_100, 599_900])
+def test_a_column_twice_that_no_sample_sees(vertex):
+    n = 600_000
+    rows = np.sort(np.append(np.arange(n), vertex))
+    facts = by_the_gpu(pattern(n, rows, np.minimum(rows + 1, n - 1)), 100_000)
+    assert facts["pack_link_bytes"] > 4 * n + 8 * n
+
+
+def test_what_the_cpu_packs():
+    rng = np.random.default_rng(7)
+    rows, cols = rng.integers(0, 3000, (2, 9000))
+    unsorted = pattern(3000, rows, cols, ascending=False)
+    there = packed_there(unsorted)
+    assert there.facts()["packed_by"] == "cpu"
+    assert there.packed_lists().facts()["sorted"] is False
+    a = ps.generate.rmat(16, seed=1)
+    n = a.shape[0]
+    lists = _core.pack_lists(a._core).facts()
+    there = packed_there(a, 0, lists["head_bytes"] + 18 * n + (16 << 20) + lists["list_bytes"] // 2)
+    facts = there.facts()
+    assert facts["packed_by"] == "cpu" and 0 < facts["far_bytes"] < lists["list_bytes"]
+    again = _core.gpu_graph(a._core, 0, "packed", 0, None, there.packed_lists())
+    assert again.facts()["packed_by"] is None
+
+
+@pytest.mark.parametrize("name", [n for n in GRAPHS if n != "no vertices"])
+def test_searches(name):
+    a = GRAPHS[name]()
+    n = a.shape[0]
+    with ps.record() as told:
+        for start in {0, n // 2, int(np.argmax(np.diff(a.indptr)))}:
+            for counted in (False, True):
+                how = GpuOptions(placement="packed", counted=counted)
+                levels, tree = ps.csgraph.bfs(
+                    a, start, device=0, gpu_options=how, return_predecessors=True
+                )
+                assert np.array_equal(levels, ps.csgraph.bfs(a, start, device="cpu"))
+                ps.csgraph.verify_bfs(a, start, levels, tree)
+        count, labels = ps.csgraph.connected_components(a, device=0, gpu_options=PACKED)
+    want = ps.csgraph.connected_components(a, device="cpu")
+    assert count == want[0] and np.array_equal(labels, want[1])
+    assert {e["graph"]["packed_by"] for e in told} == {"gpu"}
+    assert {e["read"]["bytes"] for e in told if e.get("read")} <= {0}  # nothing over the link
+
+
+def test_a_store_takes_what_the_gpu_packed(tmp_path):
+    a = ps.generate.rmat(12, seed=3)
+    levels = ps.csgraph.bfs(a, 1, device=0, gpu_options=PACKED)
+    assert a._derived.packed_lists is None
+    a.save(tmp_path / "a.penstock", lists=True)
+    b = ps.open(tmp_path / "a.penstock", validate=True)
+    assert np.array_equal(ps.csgraph.bfs(b, 1, lists="packed", device="cpu"), levels)
+
+
+def test_auto_packs_when_it_pays():
+    a = ps.generate.rmat(20, seed=9)
+    levels = ps.csgraph.bfs(a, 1, device="cpu")
+    pinned = a.to("pinned")
+    with ps.options(device_memory=100_000_000):  # 168 MB as they are, 87 MB packed
+        for graph in (a, pinned):
+            with ps.record() as told:
+                for _ in range(4):
+                    assert np.array_equal(ps.csgraph.bfs(graph, 1, device=0), levels)
+            assert [e["graph"]["placement"] for e in told][2:] == ["packed"] * 2
+            assert told[-1]["graph"]["packed_by"] == "gpu"
