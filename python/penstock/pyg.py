@@ -21,6 +21,7 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock._matrix.given import as_matrix
+from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import chosen_gpu
 from penstock.csgraph._graph import incoming
 from penstock.sample._arguments import flag
@@ -108,7 +109,10 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
 
     def _to_gpu(self, device: Any) -> None:
         """Lets a GPU draw, if it is one."""
-        gpu = None if device is None else chosen_gpu(next(iter(self._into.values())), device)
+        some = next(
+            iter(self._into.values()), None
+        )  # of data with types, there may be no edges at all
+        gpu = None if device is None or some is None else chosen_gpu(some, device)
         self._device = None if gpu is None else torch.device("cuda", gpu)
         if gpu is None:
             return
@@ -376,18 +380,17 @@ def _tensor(x: Any) -> Any:
 
 
 def _gpu_of_edges(data: Any) -> Any:
-    """The GPU where the edges are, or None, also where no GPU can be used."""
-    if _core.device_count() == 0:
-        return None
+    """The GPU where the edges are, or None; also where that GPU may not be used."""
     if isinstance(data, tuple):
         there = [a for a in data[1].matrices.values() if a.place == "device"]
         return _core.ordinal(there[0]._core) if there else None
+    usable = gpu_count()
     stores = data.edge_stores
     found = [x for s in stores for x in (s.get("edge_index"), s.get("adj_t")) if x is not None]
     for x in found:
         # Of torch-sparse's tensors it is a method.
         device = x.device() if callable(x.device) else x.device
-        if device.type == "cuda":
+        if device.type == "cuda" and device.index < usable:
             return device.index
     return None
 
@@ -395,10 +398,10 @@ def _gpu_of_edges(data: Any) -> Any:
 def _index_for(array: Any, index: Any) -> Any:
     """The wanted rows on the side from which the array's can be read."""
     if isinstance(array, torch.Tensor) and array.is_cuda:
-        return torch.as_tensor(index, device=array.device)
+        return torch.as_tensor(index, device=array.device).contiguous()
     if not isinstance(index, torch.Tensor) or not index.is_cuda:
         return index
     pinned = (
         array.is_pinned() if isinstance(array, torch.Tensor) else _core.memory_of(array) == "pinned"
     )
-    return index if pinned else index.cpu()
+    return index.contiguous() if pinned else index.cpu()

@@ -30,8 +30,8 @@ def numbers_on_gpu(some: Any, name: str) -> tuple[Library, DeviceArray]:
     library = library_of(some)
     try:
         found = None if library is None else library.look(some)
-    except TypeError:  # of a type that no product has
-        raise TypeError(f"{name} must be int32 or int64 on a GPU, not {some.dtype}") from None
+    except TypeError as why:  # of a type, or a layout, that no product has
+        raise TypeError(f"{name} must be a dense array of int32 or int64 on a GPU: {why}") from None
     if library is None or found is None:
         raise _core.PlacementError(
             f"{name} is in host memory, and others are on a GPU: move it there"

@@ -41,8 +41,12 @@ class _Rows(NamedTuple):
 
 def _rows(x: Any, name: str) -> _Rows:
     if is_tensor(x):
-        strided = sys.modules["torch"].strided
-        if x.layout is not strided or x.is_conj() or x.is_neg():
+        torch = sys.modules["torch"]
+        if x.requires_grad and torch.is_grad_enabled():
+            raise TypeError(
+                f"{name} require a gradient, which gather does not give: give x.detach()"
+            )
+        if x.layout is not torch.strided or x.is_conj() or x.is_neg():
             raise TypeError(
                 f"{name} is no plain dense tensor: give x.to_dense(), x.resolve_conj().resolve_neg()"
             )

@@ -306,11 +306,18 @@ std::shared_ptr<void> allocate_scratch(std::int64_t n, Stream s) {
   };
   check_allocation(with_kept(s.where.gpu, attempt), bytes,
                    {Memory::device, static_cast<std::int16_t>(s.where.gpu)}, kSmallerBlocks);
-  if (pools) return {p, [stream = native(s)](void* q) { cudaFreeAsync(q, stream); }};
-  // Without pools: freeing waits for the stream, which is slower and keeps the order.
-  return {p, [stream = native(s)](void* q) {
-            cudaStreamSynchronize(stream);
-            cudaFree(q);
+  return {p, [s, pools](void* q) {
+            // The default stream has no GPU of its own: its handle means that of the current one.
+            int before = 0;
+            const bool elsewhere = cudaGetDevice(&before) == cudaSuccess && before != s.where.gpu;
+            if (elsewhere) cudaSetDevice(s.where.gpu);
+            if (pools) {
+              cudaFreeAsync(q, native(s));
+            } else {  // freeing waits for the stream, which is slower and keeps the order
+              cudaStreamSynchronize(native(s));
+              cudaFree(q);
+            }
+            if (elsewhere) cudaSetDevice(before);
           }};
 }
 

@@ -100,6 +100,7 @@ def test_stores_of_features():
     index = torch.tensor([3, 199, 3])
     for array, at, device in (
         (x, index.cuda(), "cpu"),
+        (pinned, torch.stack([index, index], 1).cuda()[:, 0], "cuda"),  # every second of its memory
         (pinned, index.cuda(), "cuda"),
         (pinned, index, "cpu"),
         (torch.from_numpy(x).pin_memory(), index.cuda(), "cuda"),

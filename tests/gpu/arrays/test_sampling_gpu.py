@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from array_libraries import LIBRARIES
@@ -201,6 +203,11 @@ def test_rows_of_bfloat16():
     got = ps.sample.gather(x.pin_memory(), ids.cuda())
     assert got.dtype is torch.bfloat16 and torch.equal(got.cpu(), x[ids])
     assert torch.equal(ps.sample.gather(x.cuda(), ids.cuda()).cpu(), x[ids])
+    learned = torch.nn.Parameter(torch.randn(300, 24, device="cuda"))
+    with pytest.raises(TypeError, match="require a gradient"):
+        ps.sample.gather(learned, ids.cuda())
+    with torch.no_grad():
+        assert torch.equal(ps.sample.gather(learned, ids.cuda()).cpu(), learned.cpu()[ids])
     cupy = pytest.importorskip("cupy")
     with pytest.raises(TypeError, match="give ids as a tensor"):
         ps.sample.gather(x.pin_memory(), cupy.arange(3))
@@ -250,3 +257,30 @@ def test_the_current_stream_is_used(lib, rmat):
             same(lib, got, expected)
             np.testing.assert_array_equal(lib.host(rows), lib.host(x)[expected.vertices])
             np.testing.assert_array_equal(lib.host(ps.sample.random_walks(there, begin, 30)), walks)
+
+
+def test_threads_share_the_largest_weights(lib):
+    """The first walks of a matrix, by several threads at once."""
+    A = weighted()
+    there = A.to("device")
+    starts = np.arange(A.shape[0])
+    expected = ps.sample.random_walks(A, starts, 20, weighted=True)
+    with ThreadPoolExecutor(4) as pool:
+        made = [
+            pool.submit(ps.sample.random_walks, there, lib.array(starts), 20, weighted=True)
+            for _ in range(8)
+        ]
+        for walks in made:
+            np.testing.assert_array_equal(lib.host(walks.result()), expected)
+
+
+def test_another_gpu_is_current(rmat):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one GPU")
+    seeds = np.arange(0, rmat.shape[0], 8)
+    there = rmat.to(ps.device(1))
+    expected = ps.sample.neighbors(rmat, seeds, [7, 7])
+    for _ in range(5):
+        got = ps.sample.neighbors(there, torch.from_numpy(seeds).to("cuda:1"), [7, 7])
+        same(LIBRARIES["torch"](), got, expected)

@@ -92,11 +92,18 @@ void add_seeds_on(DeviceTable& t, std::uintptr_t ids, std::int64_t n, bool wide,
 void graph_neighbours_gpu(nb::module_& m) {
   using nb::arg;
   nb::class_<BoundDeviceGraph>(m, "DeviceGraph", "A graph as a GPU samples it.")
-      .def_prop_ro("has_largest", [](const BoundDeviceGraph& m) { return m.graph->largest.size > 0; })
+      .def_prop_ro("has_largest",
+                   [](const BoundDeviceGraph& m) {
+                     const nb::gil_scoped_release release;
+                     return m.graph->has_largest();
+                   })
       .def(
           "keep_largest",
           [](BoundDeviceGraph& m, const ReadArray<double>& of_rows) {
-            m.graph->keep_largest({of_rows.data(), static_cast<std::int64_t>(of_rows.shape(0)), {}, {}});
+            const Array<const double> given{
+                of_rows.data(), static_cast<std::int64_t>(of_rows.shape(0)), {}, {}};
+            const nb::gil_scoped_release release;
+            m.graph->keep_largest(given);
           },
           arg("of_rows"), "Copies the largest weight of each row to the GPU.");
   m.def("device_graph", device_graph, arg("a"), arg("gpu"),

@@ -43,7 +43,15 @@ class DeviceGraph {
     if constexpr (!is_pattern<V>) weights = a.values;
     if (offsets.place != device_place(where)) offsets = copied(offsets);
   }
-  void keep_largest(const Array<const double>& of_rows) { largest = copied(of_rows); }
+  /// Once; afterwards `largest` stays. A caller that holds Python's lock would wait for who needs it to allocate.
+  void keep_largest(const Array<const double>& of_rows) {
+    const std::lock_guard guard(lock_);
+    if (largest.size == 0) largest = copied(of_rows);
+  }
+  bool has_largest() const {
+    const std::lock_guard guard(lock_);
+    return largest.size > 0;
+  }
   /// What rules edges out, made once walks have asked about as many steps as a quarter of the edges: it reads all of these. Empty
   /// before that, and where the device has no room for it. The call waits where it makes one.
   EdgeFilter filter(std::int64_t steps) const;

@@ -18,6 +18,17 @@ namespace {
 // first how many there are.
 constexpr std::int64_t kUnaskedEdges = 1 << 22;
 
+void require_hop_room(std::int64_t edges, std::int64_t bytes, Where gpu) {
+  if (!gpu.is_gpu()) return;
+  if (const auto free = device_memory(gpu).free; bytes > free)
+    throw Error(
+        Errc::out_of_memory,
+        "a hop of " + std::to_string(edges) + " edges takes " + std::to_string(bytes) + " bytes on GPU " +
+            std::to_string(gpu.gpu) + ", and " + std::to_string(free) +
+            " are free there: give smaller fanouts or fewer seeds, or seeds in host memory and a matrix that "
+            "the CPU reads");
+}
+
 }  // namespace
 
 template <class Id>
@@ -58,12 +69,25 @@ void DeviceTable::grow(std::int64_t size) {
   if (disjoint_) longer(seeds_);
 }
 
+/// The most vertices that there may be after so many are found.
+std::int64_t DeviceTable::most_of(std::int64_t more) const {
+  return disjoint_ ? size_ + more : std::min(size_ + more, std::max(universe_, size_));
+}
+/// Slots are taken to two thirds at most, so that the searches are short.
+std::int64_t DeviceTable::slots_for(std::int64_t more) const {
+  const auto most = most_of(more);
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most + most / 2 + 64)));
+}
+
+std::int64_t DeviceTable::bytes_for(std::int64_t more) const {
+  constexpr auto kSlot = static_cast<std::int64_t>(sizeof(TableSlot));
+  constexpr auto kNumber = static_cast<std::int64_t>(sizeof(std::int64_t));
+  const auto slots = slots_for(more);
+  return (slots > slots_.size ? slots * kSlot : 0) + most_of(more) * (disjoint_ ? 2 : 1) * kNumber;
+}
+
 TableSlots DeviceTable::reserve(std::int64_t more) {
-  auto most = size_ + more;
-  if (!disjoint_) most = std::min(most, universe_);
-  // Slots are taken to two thirds at most, so that the searches are short.
-  const auto capacity =
-      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most + most / 2 + 64)));
+  const auto capacity = slots_for(more);
   const bool grows = capacity > slots_.size;
   if (grows) slots_ = scratch<TableSlot>(capacity, stream_);
   const TableSlots table{slots_.data, slots_.size - 1, universe_};
@@ -112,10 +136,13 @@ HopEdges sample_hop_on(const DeviceGraph& a, const DeviceTable& from, std::int64
   const auto most = unasked ? options.fanout * count : fetch(edges, stream);
   if (most == 0) return {};
   const bool scans = options.replace || options.fanout <= DrawEdges::kDrawnScanned;
-  constexpr std::int64_t kEdgeBytes = 11 * sizeof(std::int64_t), kTakenBytes = 2 * sizeof(std::int64_t);
-  if (!unasked)
-    require_room("a hop of " + std::to_string(most) + " edges",
-                 most * (kEdgeBytes + (scans ? 0 : kTakenBytes)), stream);
+  if (!unasked) {
+    // Edges, their ends, ranks, what they lead to and the seeds of that; and what is taken of each vertex.
+    constexpr std::int64_t kNumber = sizeof(std::int64_t);
+    const auto each_edge = (to.disjoint() ? 5 : 4) * kNumber + static_cast<std::int64_t>(sizeof(Index)) +
+                           (scans ? 0 : 2 * kNumber);
+    require_hop_room(most, most * each_edge + to.bytes_for(most), stream.where);
+  }
   HopEdges out{scratch<std::int64_t>(most, stream), scratch<std::int64_t>(most, stream),
                scratch<std::int64_t>(most, stream)};
   if (options.fanout >= 0) {

@@ -26,6 +26,8 @@ class DeviceTable {
   template <class Id>
   void add_seeds(const Id* ids, std::int64_t n, bool on_host, std::int64_t first_seed, std::int64_t expected);
 
+  /// What adding so many takes of the device, at most.
+  std::int64_t bytes_for(std::int64_t more) const;
   /// Room for `more` vertices in the table of places.
   TableSlots reserve(std::int64_t more);
   /// Numbers what the edges of a hop lead to, whose slots are in `numbers`, which get the numbers. The device knows how many
@@ -34,6 +36,8 @@ class DeviceTable {
                       std::int64_t* numbers);
 
  private:
+  std::int64_t most_of(std::int64_t more) const;
+  std::int64_t slots_for(std::int64_t more) const;
   void grow(std::int64_t size);
 
   std::int64_t universe_;
