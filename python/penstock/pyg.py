@@ -61,8 +61,8 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
     device : "cpu", the number of a GPU, `ps.device(n)`, or None
         The GPU that draws, without weights and times. Seeds go there, and samples are tensors there, so that the loader
         must run in this process (`num_workers=0`). The edges of Data and HeteroData are copied there; those of a
-        GraphStore stay where they are, in the GPU's memory or in pinned memory. None: the GPU where the edges are, or
-        the CPU.
+        GraphStore stay in the GPU's memory or in pinned memory, and are pinned if they are elsewhere. None: the GPU
+        where the edges are, or the CPU.
 
     Random numbers come from PyTorch's (`torch.manual_seed`): every mini-batch draws anew, and workers differ.
     """
@@ -376,16 +376,17 @@ def _tensor(x: Any) -> Any:
 
 
 def _gpu_of_edges(data: Any) -> Any:
-    """The GPU where the edges are, or None."""
+    """The GPU where the edges are, or None, also where no GPU can be used."""
+    if _core.device_count() == 0:
+        return None
     if isinstance(data, tuple):
         there = [a for a in data[1].matrices.values() if a.place == "device"]
         return _core.ordinal(there[0]._core) if there else None
     stores = data.edge_stores
     found = [x for s in stores for x in (s.get("edge_index"), s.get("adj_t")) if x is not None]
     for x in found:
-        device = (
-            x.device() if callable(x.device) else x.device
-        )  # of torch-sparse's tensors it is a method
+        # Of torch-sparse's tensors it is a method.
+        device = x.device() if callable(x.device) else x.device
         if device.type == "cuda":
             return device.index
     return None

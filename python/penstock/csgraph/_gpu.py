@@ -199,16 +199,30 @@ def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool =
     return Home(placement, reason, share, _budget(gpus, share))
 
 
-def free_bytes(graphs: list[csr_array], gpu: int) -> int:
-    """What is free on a GPU, and what graphs that are there now take, which will be free."""
-    known = [one._derived.gpu_graph for one in graphs]
-    there = sum(k[1].facts()["used_bytes"] for k in known if k and k[0][0] == gpu)
+def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
+    """What is free on a GPU, and what graphs that are there now take, which will be free; several: as parts of them."""
+    there = 0
+    for one in graphs:
+        known = one._derived.gpu_parts if several else one._derived.gpu_graph
+        if known is not None:
+            facts = known[1].facts()
+            there += sum(f["used_bytes"] for f in facts.get("parts", [facts]) if f["gpu"] == gpu)
     return int(_core.gpu_info(gpu)["free_bytes"]) + int(there)
+
+
+def room_of_each(graphs: list[csr_array], gpus: list[int], share: int) -> tuple[int, int]:
+    """(the budget, what is free) of each of the named GPUs, one of which may be named several times; the second counts
+    where the first is 0."""
+    named, several = max(gpus.count(gpu) for gpu in gpus), len(gpus) > 1
+    limit = _budget(gpus, share) // named
+    if limit:
+        return limit, 0
+    return 0, min(free_bytes(graphs, gpu, several) // gpus.count(gpu) for gpu in gpus)
 
 
 def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
-    packing pays; else "auto", which is the core's choice. Each of several GPUs packs a range of the vertices of its own."""
+    packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices."""
     graph, share, parts = graphs[0], len(graphs), len(gpus)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
@@ -219,8 +233,7 @@ def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
             f"packing takes beyond what they take now ({graph._derived.link_seconds:.2g} s until now)"
         )
-    limit = _budget(gpus, share) // max(gpus.count(gpu) for gpu in gpus)
-    free = 0 if limit else min(free_bytes(graphs, gpu) // gpus.count(gpu) for gpu in gpus)
+    limit, free = room_of_each(graphs, gpus, share)
 
     def home(one: csr_array) -> str:
         n = one.shape[0]
@@ -246,28 +259,34 @@ def _is_packed(graph: csr_array) -> bool:
     return on_gpu or graph._derived.packed_lists is not None
 
 
+def _rate(graph: csr_array, gpu: int) -> float:
+    """Bytes a second from where the graph is to a GPU; pages of ordinary memory are locked on the way."""
+    if graph.place in ("pinned", "managed"):
+        return link_up(gpu)
+    return min(link_up(gpu), PAGEABLE if graph.place == "mapped" else LOCKS)
+
+
 def gpu_pack_seconds(graph: csr_array, gpu: int) -> float:
     """What a GPU takes to pack the lists: offsets and columns go there once."""
-    up = link_up(gpu)
-    if graph.place not in ("pinned", "managed"):
-        up = min(up, PAGEABLE if graph.place == "mapped" else LOCKS)
-    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / up
+    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpu)
 
 
 def _price(graph: csr_array, gpu: int) -> float:
-    """What packing takes beyond what lists take that are read where they are: a first search of those brings the
-    offsets, and locks the pages of the columns. The CPU packs lists that do not ascend, which the GPU does not."""
+    """What packing takes beyond what the next search takes if lists are read where they are. A first search brings the
+    offsets and locks the pages of the columns, a second one reads all columns for its sample."""
     derived = graph._derived
     if _is_packed(graph):
         return 0.0
     if derived.row_order is not None and not derived.row_order[0]:
-        return pack_seconds(graph)
-    spared = 0.0
-    if derived.gpu_graph is None:
-        spared = 8 * (graph.shape[0] + 1) / link_up(gpu)
-        if graph.place not in ("pinned", "managed"):
-            spared += 4 * graph.nnz / LOCKS
-    return max(0.0, gpu_pack_seconds(graph, gpu) - spared)
+        return pack_seconds(graph)  # the CPU packs lists that do not ascend
+    there, columns = derived.gpu_graph, 4 * graph.nnz
+    if there is None:
+        spared = 8 * (graph.shape[0] + 1) / _rate(graph, gpu)
+        spared += 0.0 if graph.place in ("pinned", "managed") else columns / LOCKS
+    else:
+        sampled = there[1].facts().get("sample_kind") == "highest_degree"
+        spared = 0.0 if sampled else gpu_pack_seconds(graph, gpu)
+    return max(0.0, round(gpu_pack_seconds(graph, gpu) - spared, 9))
 
 
 def pack_seconds(graph: csr_array) -> float:

@@ -48,9 +48,9 @@ class GpuOptions:
     placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
         device memory where they fit, else in place, their pages locked. "packed", for `bfs`, `connected_components`
-        and, on one GPU, `sssp`: lists of 4 to 17 bits an edge and the bits of its length, which are packed once, in
-        device memory as far as the budget goes, and the rest of them in pinned memory (docs/larger_graphs.md). Lengths
-        are whole numbers then, less than 2^16 above the least one.
+        and, on one GPU, `sssp`: lists of 4 to 17 bits an edge and the bits of its length, in device memory. The GPU
+        packs them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
+        (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one.
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
         asks before it reads lists in host memory. 4 where it is None.

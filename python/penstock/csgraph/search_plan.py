@@ -14,14 +14,13 @@ from penstock._plan.report import human_bytes, lines_of
 from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import (
     chosen_gpus,
-    free_bytes,
     gpu_pack_seconds,
     knows_gpu_graph,
     pack_seconds,
     packed_bytes,
+    room_of_each,
     settle_home,
     sizes_of_packed,
-    whole_budget,
 )
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._lists import cpu_lists, for_cpu, raw_bytes
@@ -200,11 +199,11 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
     several, gpu = len(gpus), gpus[0]
     n, nnz, along = graph.shape[0], graph.nnz, _lengths(graph, function)
     asked: dict[str, Any] = {"along_bytes": along // several}
-    budget, share = whole_budget(gpus), 1
+    share = 1
     placement, reason = how.home, "asked for" if how.home != "auto" else "by bytes"
     if function != "sssp":
         home = settle_home(graph, gpus, how.home, how.access == "auto")
-        placement, reason, budget, share = home.placement, home.reason, home.budget, home.share
+        placement, reason, share = home.placement, home.reason, home.share
     if several > 1:
         asked["all_vertices"] = n
     elif function != "sssp":
@@ -219,11 +218,8 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
 
     def room(where: str) -> dict[str, Any]:
         parts = -(-n // several), -(-nnz // several)
-        return dict(
-            _core.gpu_graph_room(
-                *parts, budget, 0 if budget else free_bytes([graph], gpu), placement=where, **asked
-            )
-        )
+        each = room_of_each([graph], gpus, share)
+        return dict(_core.gpu_graph_room(*parts, *each, placement=where, **asked))
 
     found = room(placement)
     if function == "sssp" and found["used_bytes"] > found["budget"]:

@@ -75,9 +75,10 @@ class DeviceDraws:
     def table(self, vertices: int, disjoint: bool) -> Any:
         return _core.DeviceTable(vertices, disjoint, self.gpu, self.stream)
 
-    def add_seeds(self, table: Any, some: Any, first: int) -> int:
+    def add_seeds(self, table: Any, some: Any, first: int, growth: int) -> int:
+        """`growth` is how many vertices may come of one seed, itself included."""
         n = self.numbers(some, "seeds")
-        table.add_seeds(n.pointer, n.size, n.wide, n.on_host, first)
+        table.add_seeds(n.pointer, n.size, n.wide, n.on_host, first, min(growth * n.size, 2**62))
         return n.size
 
     def hop(
@@ -132,18 +133,18 @@ class DeviceDraws:
 
 
 def device_draws(
-    what: str, graphs: Iterable[csr_array], starts: Iterable[Any], device: Any
+    what: str, graphs: Iterable[csr_array], name: str, starts: Iterable[Any], device: Any
 ) -> DeviceDraws | None:
-    """What draws on a GPU; None for the CPU. That is decided by `device`, or by where the starts are, or the graphs."""
+    """What draws on a GPU; None for the CPU. That is decided by `device`, or by where the starts are, or the graphs.
+    `what` is the function and `name` what it calls the starts."""
     matrices, given = list(graphs), list(starts)
     on_gpus = [x for x in given if is_on_gpu(x)]
     wanted = None if device is None else chosen_gpu(matrices[0], device)
     if on_gpus:
-        library, found = numbers_on_gpu(on_gpus[0], "seeds")
+        library, found = numbers_on_gpu(on_gpus[0], name)
         if device is not None and wanted != found.gpu:
             raise _core.PlacementError(
-                f"{what}: device={device!r}, but the vertices to begin at are on GPU {found.gpu}: move them, or "
-                "leave device out"
+                f"{what}: device={device!r}, but {name} are on GPU {found.gpu}: move them, or leave device out"
             )
         return DeviceDraws(found.gpu, library)
     if device is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import as_array
-from penstock._arrays.device import library_of
+from penstock._arrays.device import in_order, library_of
 from penstock._arrays.libraries import Torch, contiguous
 from penstock._arrays.tensors import is_tensor
 from penstock.sample._device import numbers_on_gpu
@@ -102,7 +102,8 @@ def gather_on_gpu(features: Any, ids: Any, out: Any) -> Any:
     if x.pointer < y.end and y.pointer < x.end:
         raise ValueError("out shares memory with features: give an array of its own")
     stream = library.stream(numbers.gpu)
-    if shape[0]:
+    others = [library_of(features) if x.gpu is not None else None, library_of(result)]
+    with in_order(stream, numbers.gpu, *others):
         _core.gather_rows_on(
             x.pointer, x.shape[0], x.row_bytes, x.steps[0] * x.itemsize, numbers.pointer, numbers.shape[0],
             numbers.dtype.itemsize == 8, y.pointer, numbers.gpu, stream,

@@ -161,13 +161,13 @@ def _of_types(
     graphs = {_edge_type(t): as_matrix(a, "neighbors") for t, a in matrices.items()}
     sizes = _sizes(graphs)
     wanted = _fanouts(fanouts, graphs)
-    on_gpu = device_draws("neighbors", graphs.values(), seeds.values(), device)
+    on_gpu = device_draws("neighbors", graphs.values(), "seeds", seeds.values(), device)
     refuse_on_gpu("neighbors", on_gpu, weighted=weighted, time=time is not None)
     draws = _HostDraws() if on_gpu is None else on_gpu
     held = {t: draws.graph(a) for t, a in graphs.items()}
     times = _times(time, graphs)
     tables: dict[str, Any] = {t: draws.table(n, disjoint) for t, n in sizes.items()}
-    ends = _add_seeds(draws, tables, seeds, seed_time)
+    ends = _add_seeds(draws, tables, seeds, seed_time, _growth(wanted))
     hops: dict[EdgeType, list[Any]] = {t: [] for t in graphs}
     begins = dict.fromkeys(tables, 0)
     counts = {t: [table.size] for t, table in tables.items()}
@@ -214,7 +214,7 @@ class _HostDraws:
     def table(self, vertices: int, disjoint: bool) -> Any:
         return _core.VertexTable(vertices, disjoint)
 
-    def add_seeds(self, table: Any, some: Any, first: int) -> int:
+    def add_seeds(self, table: Any, some: Any, first: int, growth: int) -> int:
         numbers = int64s(some, "seeds")
         table.add_seeds(numbers, first)
         return int(numbers.size)
@@ -275,6 +275,23 @@ def _fanouts(fanouts: Any, graphs: Mapping[EdgeType, Any]) -> dict[EdgeType, lis
     return wanted
 
 
+def _growth(wanted: Mapping[EdgeType, list[int]]) -> int:
+    """How many vertices may come of one seed, itself included, with one type of edges; 1 where that is not known.
+
+    >>> _growth({("", "", ""): [10, 5]})
+    61
+    """
+    if len(wanted) != 1:
+        return 1
+    most = last = 1
+    for fanout in next(iter(wanted.values())):
+        if fanout < 0:
+            break
+        last *= fanout
+        most += last
+    return most
+
+
 def _fanout_list(some: Any) -> list[int]:
     if isinstance(some, str) or not isinstance(some, (Sequence, np.ndarray)):
         raise TypeError(f"fanouts={some!r} must be a sequence of integers, one a hop")
@@ -307,6 +324,7 @@ def _add_seeds(
     tables: Mapping[str, Any],
     seeds: Mapping[str, Any],
     seed_time: Any,
+    growth: int,
 ) -> np.ndarray | None:
     """Puts seeds into their tables; the time of each, in the order of their numbers."""
     if seed_time is not None and not isinstance(seed_time, Mapping):
@@ -317,7 +335,7 @@ def _add_seeds(
     for t, some in seeds.items():
         if t not in tables:
             raise ValueError(f"seeds has vertices of type {t!r}, of which A has no edges")
-        count = draws.add_seeds(tables[t], some, first)
+        count = draws.add_seeds(tables[t], some, first, growth)
         first += count
         if seed_time is not None:
             times.append(_moments(seed_time[t], "seed_time"))

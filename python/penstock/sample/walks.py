@@ -70,7 +70,9 @@ def random_walks(
     [[0, 1, 2, 3, -1], [2, 3, -1, -1, -1]]
     """
     graph = as_graph(A, "random_walks")
-    draws = device_draws("random_walks", [graph], [] if starts is None else [starts], device)
+    draws = device_draws(
+        "random_walks", [graph], "starts", [] if starts is None else [starts], device
+    )
     if draws is None:
         on_host(graph, "random_walks")
     steps = integer(length, "length", 0, 2**31 - 1)

@@ -149,6 +149,14 @@ def test_rows_of_pinned_features(lib, dtype, shape):
             np.testing.assert_array_equal(lib.host(got), x[ids])
 
 
+def test_many_rows_of_pinned_features(lib):
+    """So many come in the order of their addresses."""
+    x = ps.empty((1 << 21, 33), np.float32, ps.pinned)
+    x[:] = np.arange(x.shape[0])[:, None]
+    ids = np.random.default_rng(1).integers(0, x.shape[0], 100_000)
+    np.testing.assert_array_equal(lib.host(ps.sample.gather(x, lib.array(ids))), x[ids])
+
+
 def test_rows_of_features_on_the_gpu(lib):
     x = features((5000, 100), np.float32, pinned=False)
     ids = np.random.default_rng(3).integers(0, 5000, 20000)
@@ -163,6 +171,27 @@ def test_rows_of_features_on_the_gpu(lib):
         ps.sample.gather(there, numbers, got[1:])
     with pytest.raises(ValueError, match="shares memory"):
         ps.sample.gather(there, numbers[:10], there[:10])
+
+
+def test_the_matrix_may_go_while_walks_are_queued(lib, rmat):
+    starts = np.arange(rmat.shape[0])
+    expected = ps.sample.random_walks(rmat, starts, 60, p=0.5)
+    for place in ("device", "pinned"):
+        got = [
+            ps.sample.random_walks(rmat.to(place), lib.array(starts), 60, p=0.5) for _ in range(3)
+        ]
+        for walks in got:
+            np.testing.assert_array_equal(lib.host(walks), expected)
+
+
+def test_features_of_another_library(rmat):
+    both = [make() for make in LIBRARIES.values()]
+    x = features((500, 16), np.float32, pinned=False)
+    ids = np.arange(0, 500, 3)
+    for one, other in (both, both[::-1]):
+        got = ps.sample.gather(one.array(x), other.array(ids))
+        assert type(got) is type(other.array(ids))
+        np.testing.assert_array_equal(other.host(got), x[ids])
 
 
 def test_rows_of_bfloat16():

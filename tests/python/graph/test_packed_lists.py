@@ -81,8 +81,9 @@ def test_refusals():
         packed_lists(a).bfs(99)
 
 
-def test_the_plan_for_a_budget():
+def test_the_plan_for_a_budget(monkeypatch):
     """Raw lists where they fit, packed ones where only these do and searches have paid for packing."""
+    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)  # slower than pages are locked
     a = ps.generate.rmat(18, seed=1)  # 41 MB as it is, 34 packed, the arrays of vertices included
     estimate = _gpu.packed_bytes(a)
     assert abs(estimate - packed_lists(a).facts()["bytes"]) < 0.02 * estimate
@@ -101,3 +102,31 @@ def test_the_plan_for_a_budget():
     with ps.options(device_memory=38_000_000):
         assert _gpu._home([a], 0)[0] == "packed"
         assert _gpu._home([a, a], 0)[0] == "auto"  # half of the budget each
+
+
+def test_what_packing_takes_beyond_the_next_search(monkeypatch):
+    """A first search of lists as they are locks pages of ordinary memory, a second one reads all for its sample."""
+    a = ps.generate.rmat(12, seed=1)
+    offsets, columns = 8 * (a.shape[0] + 1), 4 * a.nnz
+
+    class There:
+        kind = "first"
+
+        def facts(self):
+            return {"placement": "pinned", "sample_kind": self.kind}
+
+    for up, more in ((100e9, 0.0), (50e9, 0.0), (25e9, columns / 25e9 - columns / 50e9)):
+        monkeypatch.setattr(_gpu, "link_up", lambda gpu, up=up: up)
+        assert _gpu._price(a, 0) == pytest.approx(more, abs=2e-9)
+        assert _gpu.gpu_pack_seconds(a, 0) == pytest.approx((offsets + columns) / min(up, 50e9))
+    monkeypatch.setattr(ps.csr_array, "place", "pinned")
+    assert _gpu._price(a, 0) == pytest.approx(columns / 25e9, abs=2e-9)
+    there = There()
+    a._derived.gpu_graph = ((0, "auto", 0), there)
+    assert _gpu._price(a, 0) == 0
+    there.kind = "highest_degree"
+    assert _gpu._price(a, 0) == pytest.approx((offsets + columns) / 25e9, abs=2e-9)
+    a._derived.gpu_graph, a._derived.row_order = None, (False, False)
+    assert _gpu._price(a, 0) == _gpu.pack_seconds(a)  # the CPU sorts these lists
+    packed_lists(a)
+    assert _gpu._price(a, 0) == 0

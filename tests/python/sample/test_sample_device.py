@@ -41,7 +41,8 @@ def same(got, expected):
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("disjoint", [False, True])
 @pytest.mark.parametrize(
-    "fanouts", [[], [0], [3], [10, 10], [-1, 2], [2, -1], [48, 49], [100, 60], [4, 3, 2, 1]]
+    "fanouts",
+    [[], [0], [3], [10, 10], [-1, 2], [2, -1], [48, 49], [100, 60], [4, 3, 2, 1]],
 )
 def test_neighbours_are_the_cpus(on_device, fanouts, replace, disjoint):
     A = ps.generate.rmat(11, seed=5)
@@ -51,6 +52,16 @@ def test_neighbours_are_the_cpus(on_device, fanouts, replace, disjoint):
         on_device(ps.sample.neighbors, A, seeds, fanouts, **how),
         ps.sample.neighbors(A, seeds, fanouts, **how),
     )
+
+
+def test_more_edges_than_are_drawn_unasked(on_device):
+    n, seeds = 16000, np.zeros(300, int)  # 300 times 14500 are more than 2^22
+    A = ps.csr_array((np.ones(n, bool), (np.zeros(n, int), np.arange(n))), shape=(n, n))
+    for fanouts in ([14500], [2**31 - 1, 3]):
+        same(
+            on_device(ps.sample.neighbors, A, seeds, fanouts, seed=3),
+            ps.sample.neighbors(A, seeds, fanouts, seed=3),
+        )
 
 
 def test_graphs_with_types(on_device):
@@ -183,3 +194,13 @@ def test_gathered_rows_are_numpys(dtype, width):
                 assert np.array_equal(gathered(x, ids), x[ids])
     with pytest.raises(ValueError, match=r"ids\[1\]=90 is outside 90 rows of features"):
         gathered(x, np.array([0, 90, -1]))
+
+
+def test_many_rows_are_gathered_in_the_order_of_their_addresses():
+    rows = 1 << 17
+    x = np.zeros((rows, 300), np.float64)  # 300 MB, of which few pages are touched
+    known = np.random.default_rng(1).choice(rows, 1500, replace=False)
+    x[known] = np.random.default_rng(2).random((known.size, 300))
+    for kind in (np.int32, np.int64):
+        ids = np.random.default_rng(3).choice(known, 1 << 15).astype(kind)
+        assert np.array_equal(gathered(x, ids), x[ids])

@@ -13,7 +13,7 @@ namespace {
 
 TEST(GpuGraphPlan, EdgesGoToTheDeviceWhereAllFits) {
   constexpr std::int64_t n = 1 << 20, edges = 32 * n;
-  const auto needed = 8 * (n + 1) + 4 * edges + (16 + kVertexBytes) * n;
+  const auto needed = 8 * (n + 1) + 4 * edges + (16 + kVertexBytes) * n + cut_list_bytes(edges);
   EXPECT_EQ(choose_placement(n, edges, needed), EdgePlacement::device);
   EXPECT_EQ(choose_placement(n, edges, needed - 1), EdgePlacement::pinned);
   EXPECT_EQ(choose_placement(1, 0, 0), EdgePlacement::pinned);
@@ -24,9 +24,9 @@ TEST(GpuGraphPlan, EdgesGoToTheDeviceWhereAllFits) {
 
 TEST(GpuGraphPlan, ListsArePackedWhereTheyFitOnlySo) {
   constexpr std::int64_t n = 1 << 20, edges = 32 * n;
-  const auto raw = 8 * (n + 1) + 4 * edges + (16 + kVertexBytes) * n;
+  const auto raw = 8 * (n + 1) + 4 * edges + (16 + kVertexBytes) * n + cut_list_bytes(edges);
   constexpr std::int64_t packed = edges * 3 / 2;
-  const auto needed = packed + kVertexBytes * n + kPackedRoom;
+  const auto needed = packed + kVertexBytes * n + kPackedRoom + cut_list_bytes(edges);
   EXPECT_LT(needed, raw);
   const auto far = [&](std::int64_t budget, std::int64_t all_vertices = -1) {
     return graph_room({.vertices = n,
@@ -56,8 +56,8 @@ TEST(GpuGraphPlan, ALedgerBoundsWhatASearchReads) {
     for (int level = 0; level < 60 && left > 0; ++level) {
       const double frontier = level == 59 ? left : left * any(random) * any(random), edges = frontier / 4;
       left -= frontier;
-      const double most = left * any(random), down = down_cost(edges * any(random), edges);
-      const double limit = up_limit(ledger.spare(), frontier, most, down);
+      const double most = left * any(random);
+      const double limit = up_limit(ledger.spare(), frontier, most);
       EXPECT_GT(limit, 0);
       const bool tries = any(random) < 0.7, given_up = tries && limit < most && any(random) < 0.5;
       const double up = !tries ? 0 : given_up ? limit : std::min(limit, most) * any(random);
@@ -69,13 +69,15 @@ TEST(GpuGraphPlan, ALedgerBoundsWhatASearchReads) {
     EXPECT_LE(read, pass * (1 + kSpareShare) + double(kSpareBytes) + 64);
   }
   const LinkLedger free(0);  // all lists are on the GPU
-  EXPECT_EQ(up_limit(free.spare(), 1e9, 1e9, 1e9), 0);
+  EXPECT_EQ(up_limit(free.spare(), 1e9, 1e9), 0);
   EXPECT_EQ(free.factor(), 1);
 }
 
 TEST(GpuGraphPlan, SamplesShrinkToWhatIsLeft) {
   constexpr std::int64_t n = 1000;
+  static_assert(cut_list_bytes(1 << 20) >= 16 * gpu::most_segments(1 << 20));
   EXPECT_EQ(choose_sample(n, n * (64 + kVertexBytes), 16), 16);
+  static_assert(cut_list_bytes(1 << 20) >= 16 * gpu::most_segments(1 << 20));
   EXPECT_EQ(choose_sample(n, n * (64 + kVertexBytes) - 1, 16), 8);
   EXPECT_EQ(choose_sample(n, n * (16 + kVertexBytes), 16), 4);
   EXPECT_EQ(choose_sample(n, n * (16 + kVertexBytes) - 1, 16), 0);
@@ -107,7 +109,7 @@ TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
   less.placement = EdgePlacement::packed, less.packed_bytes = packed + heads, less.head_bytes = heads;
   const auto in_part = graph_room(less);
   EXPECT_EQ(in_part.offset_bytes, heads);
-  EXPECT_EQ(in_part.list_bytes, packed_list_room(n, less.budget - heads));
+  EXPECT_EQ(in_part.list_bytes, packed_list_room(n, edges, less.budget - heads));
   EXPECT_EQ(in_part.list_bytes + in_part.far_bytes, packed);
   EXPECT_GT(in_part.far_bytes, 0);
   less.budget = 1 << 28;

@@ -10,6 +10,8 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/bfs/bfs_packed.hpp"
+#include "penstock/graph/gpu/pack_gpu.hpp"
+#include "penstock/graph/gpu/packed_tables.hpp"
 
 namespace penstock {
 namespace {
@@ -129,6 +131,70 @@ TEST(PackedLists, AreTheSameForAnyNumberOfThreads) {
   };
   EXPECT_TRUE(same(one.words, five.words) && same(one.heads, five.heads) && same(one.bases, five.bases));
   EXPECT_TRUE(same(one.long_ends, five.long_ends));
+}
+
+/// As a GPU packs, with the CPU as the device.
+void expect_the_same_in_pieces(const Graph& g, std::int64_t piece_bytes) {
+  const auto want = pack_lists(g.view());
+  const Array<const Offset> offsets{g.offsets.data(), std::int64_t(g.offsets.size()), {}, {}};
+  const Array<const Index> columns{g.columns.data(), std::int64_t(g.columns.size()), {}, {}};
+  std::string why;
+  const Stream stream{nullptr, Where{}};
+  const auto there = pack_lists_on(offsets, columns, stream,
+                                   {.memory = std::int64_t(1) << 32, .piece_bytes = piece_bytes}, &why);
+  ASSERT_TRUE(there) << why;
+  const auto found = to_host(*there, stream);
+  EXPECT_EQ(there->bytes(), want.bytes());
+  const auto same = [](const auto& a, const auto& b) {
+    return a.size == b.size && std::equal(a.data, a.data + a.size, b.data);
+  };
+  EXPECT_TRUE(same(found.words, want.words) && same(found.heads, want.heads));
+  EXPECT_TRUE(same(found.bases, want.bases) && same(found.long_ends, want.long_ends));
+  EXPECT_TRUE(std::equal(found.tables, found.tables + kPackedTables, want.tables));
+  EXPECT_EQ(found.repeats, want.repeats);
+  // Long lists are apart, and searches read them there.
+  std::size_t at = 0;
+  for (std::int64_t v = 0; v < g.rows(); ++v)
+    each_packed(there->view(), Index(v), [&](Index u) { return u != g.columns[at++]; });
+  EXPECT_EQ(at, g.columns.size());
+}
+
+TEST(PackedLists, AreTheSameFromPieces) {
+  const ThreadsHere several(4);
+  for (const std::int64_t piece : {4, 100'000, 0}) {
+    expect_the_same_in_pieces(of_all_lengths(7, false), piece);
+    expect_the_same_in_pieces(of_all_lengths(8, true), piece);
+    expect_the_same_in_pieces(graph_of({}), piece);
+    expect_the_same_in_pieces(graph_of(std::vector<std::vector<Index>>(129)), piece);
+  }
+}
+
+TEST(PackedLists, AreLeftToTheCpuWhereTheyDoNotAscend) {
+  const auto g = graph_of({{1, 0}, {}});
+  std::string why;
+  EXPECT_FALSE(pack_lists_on({g.offsets.data(), 3, {}, {}}, {g.columns.data(), 2, {}, {}}, {nullptr, Where{}},
+                             {.memory = 1 << 24, .piece_bytes = 0}, &why));
+  EXPECT_NE(why.find("does not ascend"), std::string::npos);
+  EXPECT_FALSE(pack_lists_on({g.offsets.data(), 3, {}, {}}, {g.columns.data(), 2, {}, {}}, {nullptr, Where{}},
+                             {.memory = 100, .piece_bytes = 0}, &why));
+  EXPECT_NE(why.find("no room"), std::string::npos);
+}
+
+/// Widths of a table hold every gap if only some were counted.
+TEST(PackedTables, HoldTheWidestGap) {
+  GapCounts counts;
+  counts.lists[2] = 100, counts.lists[5] = 100;
+  counts.at(2, 1) = 500, counts.at(2, 3) = 300, counts.at(5, 5) = 700, counts.at(5, 9) = 20;
+  for (const int widest : {0, 12, 31}) {
+    const auto code = choose_tables(counts, widest);
+    for (int level = 0; level < kGapWidths; ++level)
+      for (int bits = 0; bits <= std::max(9, widest); ++bits) {
+        const auto table = code.tables[table_for(code, level, bits)];
+        ASSERT_GE(stored_width(table, bits), bits) << level << " " << widest;
+      }
+    EXPECT_EQ(table_width(code.tables[code.table_of[2]], 3),
+              code.table_of[2] < code.table_of[5] ? 3 : std::max(9, widest));
+  }
 }
 
 /// A list by itself, packed by hand: columns that a test cannot have as many rows for.

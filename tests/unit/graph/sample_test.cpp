@@ -54,7 +54,7 @@ TEST(Sample, ADeviceDrawsWhatTheCpuDraws) {
     graph::VertexTable table(300, disjoint);
     table.add_seeds(seeds, 0);
     graph::DeviceTable numbers(300, disjoint, stream);
-    numbers.add_seeds(seeds.data(), std::ssize(seeds), true, 0);
+    numbers.add_seeds(seeds.data(), std::ssize(seeds), true, 0, 0);
     const auto n = table.size();
     for (const std::int64_t fanout : {3, -1}) {
       const graph::HopOptions how{.fanout = fanout, .seed = 5};
@@ -75,6 +75,26 @@ TEST(Sample, ADeviceDrawsWhatTheCpuDraws) {
   graph::random_walks_on(there, seeds.data(), std::ssize(seeds), false, how, same.data(), stream);
   EXPECT_TRUE(std::ranges::equal(walks.span(), same));
   set_num_threads(before);
+}
+
+TEST(Sample, AFilterRulesOutMostPairsAndNoEdge) {
+  const auto a = test::matrix_of<One>(3000, test::indptr_of(test::Rows::uniform, 3000, 1), 2);
+  const graph::DeviceGraph there(a, Where{});
+  EXPECT_EQ(there.filter(1).words, nullptr);  // so few steps are not worth it
+  const auto filter = there.filter(a.nnz());
+  ASSERT_NE(filter.words, nullptr);
+  std::int64_t pairs = 0, not_ruled_out = 0;
+  for (Index v = 0; v < 3000; ++v) {
+    const std::set<Index> to(a.indices.data + a.indptr.data[v], a.indices.data + a.indptr.data[v + 1]);
+    for (const auto u : to) EXPECT_TRUE(filter.may_hold(v, u));
+    for (Index u = v % 50; u < 3000; u += 50) {
+      if (to.contains(u)) continue;
+      ++pairs;
+      not_ruled_out += filter.may_hold(v, u);
+    }
+  }
+  EXPECT_GT(pairs, 100000);
+  EXPECT_LT(not_ruled_out, pairs / 10);
 }
 
 TEST(Sample, WalksFollowEdgesAndAreTheSameForAnyThreads) {

@@ -13,7 +13,7 @@ using graph::DeviceTable;
 
 /// A graph, and the checks of its matrix.
 struct BoundDeviceGraph {
-  DeviceGraph graph;
+  std::shared_ptr<DeviceGraph> graph;
   Guard guard;
 };
 
@@ -25,7 +25,7 @@ BoundDeviceGraph device_graph(const Matrix& m, int gpu) {
           throw Error(Errc::invalid_argument,
                       "the weights are complex: this graph algorithm needs real ones");
         } else {
-          return {DeviceGraph(a, Where{gpu}), m.guard()};
+          return {std::make_shared<DeviceGraph>(a, Where{gpu}), m.guard()};
         }
       },
       m.any(release));
@@ -46,7 +46,7 @@ void copy_to(std::uintptr_t to, const std::int64_t* from, std::int64_t n, Stream
 DeviceHop bound_hop_on(const BoundDeviceGraph& m, const DeviceTable& from, std::int64_t first,
                        std::int64_t last, DeviceTable& to, std::int64_t fanout, bool replace,
                        std::uint64_t seed, std::uint64_t relation) {
-  const auto& a = m.graph;
+  const auto& a = *m.graph;
   require(0 <= first && first <= last && last <= from.size(), "sample_hop_on: outside the table of vertices");
   require(a.rows == from.universe() && a.cols == to.universe() && from.disjoint() == to.disjoint(),
           "sample_hop_on: the tables are not for this matrix");
@@ -61,7 +61,7 @@ DeviceHop bound_hop_on(const BoundDeviceGraph& m, const DeviceTable& from, std::
 void bound_walks_on(const BoundDeviceGraph& m, std::uintptr_t starts, std::int64_t n, bool wide, bool on_host,
                     std::int64_t length, double restart, bool weighted, double p, double q, bool symmetric,
                     std::uint64_t seed, std::uintptr_t out, bool out_on_host, std::uintptr_t stream_handle) {
-  const auto& a = m.graph;
+  const auto& a = *m.graph;
   m.guard.require_whole();
   const graph::WalkOptions options{length, restart, weighted, p, q, symmetric, seed};
   const Stream stream{reinterpret_cast<void*>(stream_handle), a.where};
@@ -80,11 +80,11 @@ void bound_walks_on(const BoundDeviceGraph& m, std::uintptr_t starts, std::int64
 }
 
 void add_seeds_on(DeviceTable& t, std::uintptr_t ids, std::int64_t n, bool wide, bool on_host,
-                  std::int64_t first_seed) {
+                  std::int64_t first_seed, std::int64_t expected) {
   const nb::gil_scoped_release release;
   const UseDevice use(t.stream().where);
-  if (wide) t.add_seeds(reinterpret_cast<const std::int64_t*>(ids), n, on_host, first_seed);
-  else t.add_seeds(reinterpret_cast<const std::int32_t*>(ids), n, on_host, first_seed);
+  if (wide) t.add_seeds(reinterpret_cast<const std::int64_t*>(ids), n, on_host, first_seed, expected);
+  else t.add_seeds(reinterpret_cast<const std::int32_t*>(ids), n, on_host, first_seed, expected);
 }
 
 }  // namespace
@@ -92,11 +92,11 @@ void add_seeds_on(DeviceTable& t, std::uintptr_t ids, std::int64_t n, bool wide,
 void graph_neighbours_gpu(nb::module_& m) {
   using nb::arg;
   nb::class_<BoundDeviceGraph>(m, "DeviceGraph", "A graph as a GPU samples it.")
-      .def_prop_ro("has_largest", [](const BoundDeviceGraph& m) { return m.graph.largest.size > 0; })
+      .def_prop_ro("has_largest", [](const BoundDeviceGraph& m) { return m.graph->largest.size > 0; })
       .def(
           "keep_largest",
           [](BoundDeviceGraph& m, const ReadArray<double>& of_rows) {
-            m.graph.keep_largest({of_rows.data(), static_cast<std::int64_t>(of_rows.shape(0)), {}, {}});
+            m.graph->keep_largest({of_rows.data(), static_cast<std::int64_t>(of_rows.shape(0)), {}, {}});
           },
           arg("of_rows"), "Copies the largest weight of each row to the GPU.");
   m.def("device_graph", device_graph, arg("a"), arg("gpu"),
@@ -112,11 +112,12 @@ void graph_neighbours_gpu(nb::module_& m) {
           },
           arg("universe"), arg("disjoint"), arg("gpu"), arg("stream"))
       .def("add_seeds", add_seeds_on, arg("ids"), arg("n"), arg("wide"), arg("on_host"), arg("first_seed"),
-           "Seeds at an address, as int64, or as int32 unless `wide`.")
+           arg("expected"), "Seeds at an address, as int64, or as int32 unless `wide`.")
       .def_prop_ro("size", &DeviceTable::size)
       .def(
           "copy",
           [](const DeviceTable& t, std::uintptr_t vertices, std::uintptr_t seeds) {
+            const nb::gil_scoped_release release;
             copy_to(vertices, t.vertices(), t.size(), t.stream());
             if (t.disjoint()) copy_to(seeds, t.seeds(), t.size(), t.stream());
           },
@@ -126,6 +127,7 @@ void graph_neighbours_gpu(nb::module_& m) {
       .def(
           "copy",
           [](const DeviceHop& h, std::uintptr_t rows, std::uintptr_t columns, std::uintptr_t edges) {
+            const nb::gil_scoped_release release;
             copy_to(rows, h.edges.rows.data, h.edges.rows.size, h.stream);
             copy_to(columns, h.edges.columns.data, h.edges.columns.size, h.stream);
             copy_to(edges, h.edges.edges.data, h.edges.edges.size, h.stream);

@@ -27,7 +27,6 @@ struct BfsWork {
         starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontier")),
         bits(g.take<gpu::Bits>(5 * words, "the visited vertices")),
         segments(g.take<gpu::Segment>(gpu::most_segments(g.edges()), "the cut lists")),
-        open_segments(g.take<gpu::Segment>(gpu::most_segments(g.edges()), "the cut lists")),
         counts(g.take<gpu::BfsCounts>(1, "counters")),
         small(g.take<gpu::SmallCounts>(3, "counters")),
         seen(allocate<gpu::BfsCounts>(1, {Memory::pinned, 0})) {}
@@ -47,7 +46,7 @@ struct BfsWork {
             .open_list = open_list.data,
             .starts = starts.data,
             .segments = segments.data,
-            .open_segments = open_segments.data,
+            .open_segments = open_segments.data ? open_segments.data : segments.data,
             .counts = counts.data,
             .small = small.data};
   }
@@ -56,7 +55,7 @@ struct BfsWork {
   std::int64_t words;
   Array<Index> levels, list, open_list, starts, parents;
   Array<gpu::Bits> bits;
-  Array<gpu::Segment> segments, open_segments;
+  Array<gpu::Segment> segments, open_segments;  // one for both where only one of them is used in a level
   Array<gpu::BfsCounts> counts;
   Array<gpu::SmallCounts> small;
   Array<gpu::BfsCounts> seen;         // the copy that the host reads
@@ -80,7 +79,11 @@ class BfsRun {
     if (asks_any(options)) out.make_search_cache();
     out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
     access_ = out.access_or_best(options.access);
-    ledger_ = LinkLedger(out.far_bytes());
+    ledger_ = LinkLedger(std::max(out.far_bytes(), lists_in().far_bytes()));
+    if (ledger_.bounds() && !work_.open_segments.data) {
+      work_.open_segments = out.take<gpu::Segment>(gpu::most_segments(out.edges()), "the cut lists");
+      s_.open_segments = work_.open_segments.data;
+    }
     require(
         !in || in->is_packed() == out.is_packed(),
         "bfs: the edges are packed and the reversed ones are not, or vice versa: give both one placement");
@@ -115,6 +118,7 @@ class BfsRun {
 
  private:
   Stream stream() const { return g_.stream(); }
+  const GpuGraph& lists_in() const { return in_ ? *in_ : g_; }  // that bottom-up steps read
   ListView view_of(const GpuGraph& g) const {
     ListView view = g.view();
     if (options_.sample == 0) view.sample = nullptr, view.sample_size = 0;
@@ -175,7 +179,7 @@ class BfsRun {
     copy_async(s_.before, work_.done(), 4 * s_.words, stream());
     gpu::begin_search(s_, source, stream());
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
-    gpu::next_frontier(out_view_, s_, 0, stream());
+    gpu::next_frontier(out_view_, s_, 0, ledger_.bounds(), stream());
     auto now = look();
     result_.reached = now.frontier;
     for (Index depth = 0; now.frontier > 0;) {
@@ -183,7 +187,7 @@ class BfsRun {
         now = small(now, depth);
         if (now.frontier == 0) break;
         fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
-        gpu::next_frontier(out_view_, s_, depth, stream());
+        gpu::next_frontier(out_view_, s_, depth, ledger_.bounds(), stream());
         now = look();
         continue;
       }
@@ -213,8 +217,8 @@ class BfsRun {
     const bool up = turn && in_;
     if (turn && !in_) result_.missed += std::int64_t(from.edges);
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
-    const double entry_bytes = g_.far_entry_bytes();
-    const double spared = far_bytes(double(from.far_edges), from.far_lists, entry_bytes);
+    const double entry_bytes = lists_in().far_entry_bytes();
+    const double spared = far_bytes(double(from.far_edges), from.far_lists, g_.far_entry_bytes());
     const double mean_degree = double(g_.edges()) / double(std::max<std::int64_t>(1, work_.candidates));
     if (up) {
       gpu::ask_samples(in_view_, s_, stream());
@@ -229,11 +233,12 @@ class BfsRun {
                        .far_bytes = spared,
                        .bytes_of_entry = entry_bytes},
                       stream());
-      const auto limited = ledger_.spare() < 0 ? 0.0f : float(entry_bytes);
-      gpu::step_up(in_view_, s_, reach_of(g_.edges(), g_.in_core()), limited, options_.count, stream());
+      const auto limited = ledger_.bounds() ? float(entry_bytes) : 0.0f;
+      gpu::step_up(in_view_, s_, reach_of(g_.edges(), lists_in().in_core()), limited, options_.count,
+                   stream());
     }
     gpu::step_down(out_view_, s_, from.frontier, from.segments, up, access_, options_.count, stream());
-    gpu::next_frontier(out_view_, s_, depth, stream());
+    gpu::next_frontier(out_view_, s_, depth, ledger_.bounds(), stream());
     const auto& now = look();
     if (up && now.spent > 0)
       ledger_.add(double(now.spent), up_cost(now.open, double(from.edges), double(g_.edges()), mean_degree),

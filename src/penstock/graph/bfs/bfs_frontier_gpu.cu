@@ -38,6 +38,8 @@ __global__ void __launch_bounds__(kThreads) find_new(BfsState s) {
   });
 }
 
+/// `far`: whether edges of lists that are not on the GPU are counted.
+template <bool far>
 __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Index depth) {
   const unsigned lane = threadIdx.x & 31;
   unsigned long long edges = 0, long_edges = 0, link_edges = 0, far_edges = 0;
@@ -53,8 +55,11 @@ __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Ind
       const bool cached = g.list_begin && g.list_begin[v] < 0;
       long_edges += static_cast<unsigned long long>(degree);
       link_edges += static_cast<unsigned long long>(cached ? degree / kCachedCost : degree);
-      const bool near = g.packed.heads ? !g.packed.far || packed_list(g.packed, v).near : cached;
-      if (!near) far_edges += static_cast<unsigned long long>(degree), ++far_lists;
+      if constexpr (far)
+        if (!g.packed.heads         ? !cached
+            : degree > kPackedWhole ? !packed_list(g.packed, v).near
+                                    : packed_far(g.packed, v))
+          far_edges += static_cast<unsigned long long>(degree), ++far_lists;
     }
     if (degree > kSegment) cut(s.segments, v, degree, &s.counts->segments);
   });
@@ -62,8 +67,10 @@ __global__ void __launch_bounds__(kThreads) list_new(ListView g, BfsState s, Ind
     edges += __shfl_down_sync(kAll, edges, d);
     long_edges += __shfl_down_sync(kAll, long_edges, d);
     link_edges += __shfl_down_sync(kAll, link_edges, d);
-    far_edges += __shfl_down_sync(kAll, far_edges, d);
-    far_lists += __shfl_down_sync(kAll, far_lists, d);
+    if constexpr (far) {
+      far_edges += __shfl_down_sync(kAll, far_edges, d);
+      far_lists += __shfl_down_sync(kAll, far_lists, d);
+    }
   }
   if (lane == 0 && edges) atomicAdd(&s.counts->edges, edges);
   if (lane == 0 && long_edges) atomicAdd(&s.counts->long_edges, long_edges);
@@ -92,12 +99,12 @@ void begin_search(const BfsState& s, Index source, Stream stream) {
   cuda::check(cudaLaunchKernelEx(&one, mark_source, s, source));
 }
 
-void next_frontier(const ListView& g, const BfsState& s, Index depth, Stream stream) {
+void next_frontier(const ListView& g, const BfsState& s, Index depth, bool far, Stream stream) {
   const UseDevice use(stream.where);
   const auto blocks = compact_blocks(s.words);
   launch(find_new, blocks, stream, s);
   scan(s.starts, blocks, &s.counts->frontier, stream);
-  launch(list_new, blocks, stream, g, s, depth);
+  launch(far ? list_new<true> : list_new<false>, blocks, stream, g, s, depth);
 }
 
 }  // namespace penstock::gpu

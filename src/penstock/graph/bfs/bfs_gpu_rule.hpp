@@ -71,13 +71,13 @@ constexpr double far_bytes(double edges, double lists, double bytes_of_entry) {
 }
 
 /// The bytes that a bottom-up step may read. `spare`: what the search may still read in vain, negative where it may read any number;
-/// `spared`: the frontier's lists, which nobody reads if the step ends well; `most`: the lists that it may read; `down`: down_cost of
-/// the top-down step. 0: any number, and nobody counts.
-constexpr double up_limit(double spare, double spared, double most, double down) {
+/// `spared`: the frontier's lists, which nobody reads if the step ends well; `most`: the lists that it may read. 0: any number, and
+/// nobody counts.
+constexpr double up_limit(double spare, double spared, double most) {
   constexpr double kAny = 1e300;
   if (spare < 0) return 0;
   if (most - spared <= spare) return kAny;  // it may be read as a whole
-  const double even = kGiveUp * down;
+  const double even = kGiveUp * spared;
   return even < spare ? even : spare > 1 ? spare : 1;
 }
 
@@ -90,10 +90,11 @@ class LinkLedger {
   explicit LinkLedger(std::int64_t far = 0)
       : spare_(far > 0 ? kSpareShare * double(far) + double(kSpareBytes) : -1) {}
 
+  bool bounds() const { return spare_ >= 0; }  // whether there is anything to bound
   double spare() const { return spare_; }
   /// A bottom-up step has read `read` bytes, expected at `expected`, in units of up_cost(). `spared` is as for up_limit().
   void add(double read, double expected, double spared, bool given_up) {
-    if (spare_ < 0) return;
+    if (!bounds()) return;
     spare_ += (given_up ? 0 : spared) - read;
     if (spare_ < 0) spare_ = 0;
     if (given_up) factor_ *= 2;

@@ -70,8 +70,8 @@ void mark_edgeless(const ListView& g, Bits* done, Index* candidates, Stream stre
 void fill_numbers(Index* numbers, std::int64_t n, Index value, Stream stream);
 /// Makes `source` the only vertex that is in `visited` and not in `before`.
 void begin_search(const BfsState& s, Index source, Stream stream);
-/// Lists the vertices visited since the last call, gives them level `depth`, and counts their edges in g.
-void next_frontier(const ListView& g, const BfsState& s, Index depth, Stream stream);
+/// Lists the vertices visited since the last call, gives them level `depth`, and counts their edges in g; `far`: and far_edges.
+void next_frontier(const ListView& g, const BfsState& s, Index depth, bool far, Stream stream);
 
 /// Follows the edges out of list[0, frontier) and of the segments. `guarded`: only if counts->down.
 void step_down(const ListView& g, const BfsState& s, Index frontier, Index segments, bool guarded,

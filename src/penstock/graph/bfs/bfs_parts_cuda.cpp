@@ -218,7 +218,7 @@ class Member {
     if (source >= s_.first && source - s_.first < g_.vertices())
       gpu::begin_search(s_, source - s_.first, stream());
     fill_async(s_.counts, 0, sizeof(BfsCounts), stream());
-    gpu::next_frontier(out_view_, s_, 0, stream());
+    gpu::next_frontier(out_view_, s_, 0, false, stream());
     tell_frontier();
     auto now = look();
     reached_ = now.frontier;
@@ -254,7 +254,7 @@ class Member {
     } else {
       gpu::step_up(in_view_, s_, reach_of(in_->edges(), in_->in_core()), 0, options_.count, stream());
     }
-    gpu::next_frontier(out_view_, s_, depth, stream());
+    gpu::next_frontier(out_view_, s_, depth, false, stream());
     tell_frontier();
     const auto now = look();
     if (lead()) {

@@ -121,7 +121,7 @@ __global__ void decide(BfsCounts* counts, UpChoice c) {
   const double down = down_cost(c.frontier, c.long_edges);
   counts->down = down < c.factor * up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
   const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
-  counts->limit = up_limit(c.spare, c.far_bytes, most, down);
+  counts->limit = up_limit(c.spare, c.far_bytes, most);
 }
 
 /// Whether the step is left to the lists of the frontier. Blocks change it while others begin, so one lane reads it for all of its warp.
@@ -158,6 +158,11 @@ class Spender {
     }
     stopped_ = double(__shfl_sync(group_, all, first)) > limit_;
     mine_ = 0;
+  }
+  /// What is left to tell, when all lists have been answered.
+  __device__ void finish() {
+    if (Limit && mine_ > 0 && int(threadIdx.x & 31) == __ffs(int(group_)) - 1)
+      atomicAdd(&counts_->spent, static_cast<unsigned long long>(mine_));
   }
   __device__ bool stopped() const { return Limit && stopped_; }
 
@@ -208,7 +213,7 @@ __global__ void __launch_bounds__(kThreads)
       cut(s.open_segments, v, size, &s.counts->open_segments);
     }
   }
-  spender.tell();
+  spender.finish();
 }
 
 /// Probes the rest of long lists. A warp takes a segment, and stops when this or another warp has found a neighbour.

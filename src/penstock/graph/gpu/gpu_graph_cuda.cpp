@@ -99,7 +99,7 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
   }
   if (!packed_there_) return false;
   const auto& there = *packed_there_;
-  if (there.word_bytes() > packed_list_room(vertices(), left() - there.head_bytes()))
+  if (there.word_bytes() > packed_list_room(vertices(), this->edges(), left() - there.head_bytes()))
     return packed_there_.reset(), false;
   facts_.offset_bytes += there.head_bytes(), facts_.edge_bytes += there.word_bytes();
   facts_.packed_bytes = there.bytes(), facts_.packed_by = PackedBy::gpu;
@@ -132,7 +132,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
                                                            first_vertex(), vertices()));
     facts_.packed_by = PackedBy::cpu, facts_.pack_seconds = lists->seconds;
   }
-  packed_lists_ = lists;
+  if (vertices() == all_vertices()) packed_lists_ = lists;  // nobody asks parts for them
   require(lists->vertices == vertices() && lists->first == first_vertex() && lists->edges == this->edges(),
           "the packed lists are of " + text(lists->vertices) + " vertices from " + text(lists->first) +
               " on and " + text(lists->edges) + " edges, and the graph has " + text(vertices()) + " from " +
@@ -150,7 +150,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
   const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
   p.near_words = lists->prefix(options.paths ? packed_path_room(vertices(), edges.size, left())
-                                             : packed_list_room(vertices(), left() - shared));
+                                             : packed_list_room(vertices(), this->edges(), left() - shared));
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
@@ -260,9 +260,11 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   sample_asked_ = size, sample_kind_ = kind;
   facts_.sample_given = false;
   const bool part = vertices() < all_vertices();
-  const bool given = given_.size == choose_sample(vertices(), left(), size) && given_.kind == kind;
+  const bool given =
+      given_.size == choose_sample(vertices(), left() - cut_list_bytes(edges()), size) && given_.kind == kind;
   const bool degrees = part && kind == SampleOf::highest_degree && !given;
-  const int slots = choose_sample(vertices(), left() - (degrees ? all_offsets_.bytes() : 0), size);
+  const int slots = choose_sample(
+      vertices(), left() - cut_list_bytes(edges()) - (degrees ? all_offsets_.bytes() : 0), size);
   if (slots == 0) return;
   Array<Offset> all;
   if (degrees) {

@@ -14,7 +14,8 @@ std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes) {
 
 EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget) {
   constexpr std::int64_t kSampleBytes = 16;  // of a sample of 4 slots
-  const auto wanted = 8 * (vertices + 1) + 4 * edges + (kSampleBytes + kVertexBytes) * vertices;
+  const auto wanted =
+      8 * (vertices + 1) + 4 * edges + (kSampleBytes + kVertexBytes) * vertices + cut_list_bytes(edges);
   return wanted <= budget ? EdgePlacement::device : EdgePlacement::pinned;
 }
 
@@ -24,8 +25,8 @@ int choose_sample(std::int64_t vertices, std::int64_t left, int wanted) {
   return 0;
 }
 
-std::int64_t packed_list_room(std::int64_t vertices, std::int64_t left) {
-  return left - kVertexBytes * vertices - kPackedRoom;
+std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left) {
+  return left - kVertexBytes * vertices - kPackedRoom - cut_list_bytes(edges);
 }
 
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left) {
@@ -48,7 +49,8 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
   if (room.placement == EdgePlacement::packed) {
     room.offset_bytes = r.head_bytes;
     const auto lists = std::max<std::int64_t>(0, r.packed_bytes - r.head_bytes);
-    const auto most = r.paths ? packed_path_room(n, r.edges, left()) : packed_list_room(n, left() - shared);
+    const auto most =
+        r.paths ? packed_path_room(n, r.edges, left()) : packed_list_room(n, r.edges, left() - shared);
     if (r.paths) room.vertex_bytes = kPathVertexBytes * n;
     room.list_bytes = std::clamp<std::int64_t>(most, 0, lists);
     room.far_bytes = lists - room.list_bytes;
@@ -57,7 +59,7 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
     (room.placement == EdgePlacement::device ? room.list_bytes : room.far_bytes) =
         4 * r.edges + r.along_bytes;
   }
-  room.sample = r.sample > 0 ? choose_sample(n, left(), r.sample) : 0;
+  room.sample = r.sample > 0 ? choose_sample(n, left() - cut_list_bytes(r.edges), r.sample) : 0;
   room.sample_bytes = 4 * n * room.sample;
   const bool lists_far = room.placement != EdgePlacement::device && room.placement != EdgePlacement::packed;
   if (r.cache && lists_far)

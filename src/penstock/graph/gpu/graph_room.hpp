@@ -32,10 +32,12 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 
 /// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
 inline constexpr std::int64_t kVertexBytes = 18;
-/// What packed lists leave besides: cut lists, counters.
+/// What packed lists leave besides: counters, and what is allocated in whole pages.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
-/// The same of shortest paths from packed lists: whole distances, a list, predecessors, bitmaps; besides, piles of small windows.
-inline constexpr std::int64_t kPathVertexBytes = 13, kPathRoom = 10 << 20;
+/// The same of shortest paths from packed lists: whole distances, a list, predecessors, bitmaps; besides, small windows.
+inline constexpr std::int64_t kPathVertexBytes = 13, kPathRoom = 12 << 20;
+/// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
+constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 51; }
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
 /// most of the time of their top-down steps.
 inline constexpr std::int64_t kKeptShare = 4;
@@ -52,7 +54,7 @@ EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::i
 int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 
 /// What packed lists may take of what is left once their heads are placed: searches come with arrays for each vertex.
-std::int64_t packed_list_room(std::int64_t vertices, std::int64_t left);
+std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left);
 /// The same where they are for shortest paths alone, which leave kPathVertexBytes a vertex, kPathRoom, and 8 bytes for each piece
 /// of a cut list.
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left);

@@ -151,8 +151,9 @@ __device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&&
     const int sectors = step < kNarrow ? 1 : kWide;
     const Index found = step < kNarrow ? probe_step<Count, 1>(list, base, group, counts, hit)
                                        : probe_step<Count, kWide>(list, base, group, counts, hit);
+    const auto last = (list.end - base + kProbe - 1) / kProbe;
     base += sectors * kProbe;
-    const bool stops = done(sectors);
+    const bool stops = done(int(min(Offset(sectors), last)));
     if (found >= 0) return found;
     if (stops) return -1;
   }

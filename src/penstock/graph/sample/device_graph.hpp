@@ -1,10 +1,13 @@
 #pragma once
+#include <atomic>
+#include <mutex>
 #include <string>
 #include <variant>
 
 #include "penstock/core/device.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/format/csr.hpp"
+#include "penstock/graph/sample/edge_filter.hpp"
 
 namespace penstock::graph {
 
@@ -19,7 +22,12 @@ class DeviceGraph {
   std::variant<std::monostate, Array<const float>, Array<const double>> weights;  // none: a pattern
   Array<const double> largest;  // weights of rows in the device's memory, once weighted walks need them
 
-  DeviceGraph() = default;
+  DeviceGraph(const DeviceGraph&) = delete;
+  DeviceGraph& operator=(const DeviceGraph&) = delete;
+  /// Waits for what is queued: the arrays may be freed next.
+  ~DeviceGraph() {
+    if (queued_) drain(where);
+  }
   /// Copies offsets that are elsewhere. Throws Error{not_accessible} for edges that the device cannot read.
   template <class V>
   DeviceGraph(const Csr<V>& a, Where w)
@@ -36,6 +44,11 @@ class DeviceGraph {
     if (offsets.place != device_place(where)) offsets = copied(offsets);
   }
   void keep_largest(const Array<const double>& of_rows) { largest = copied(of_rows); }
+  /// What rules edges out, made once walks have asked about as many steps as a quarter of the edges: it reads all of these. Empty
+  /// before that, and where the device has no room for it. The call waits where it makes one.
+  EdgeFilter filter(std::int64_t steps) const;
+  /// Whoever queues work that reads the graph, and does not wait for it, says so.
+  void note_queued() const { queued_ = true; }
 
  private:
   template <class T>
@@ -47,6 +60,10 @@ class DeviceGraph {
     synchronize(stream);
     return there;
   }
+  mutable std::atomic<bool> queued_ = false;
+  mutable std::mutex lock_;  // for what follows
+  mutable std::int64_t steps_ = 0;
+  mutable Array<std::uint32_t> words_;
 };
 
 /// Memory for as long as a call takes, in the order of its stream.

@@ -27,14 +27,28 @@ struct CopyRowWords {
   std::int64_t stride, words;  // of a row, in words
   int log_threads;
   const Id* ids;
+  const std::uint32_t* order;  // of the rows; null: as they stand
   Word* out;
 
   constexpr void operator()(std::int64_t i) const {
-    const auto row = i >> log_threads;
+    const auto row = order ? std::int64_t{order[i >> log_threads]} : i >> log_threads;
     const auto threads = std::int64_t{1} << log_threads;
     const auto* const source = from + static_cast<std::int64_t>(ids[row]) * stride;
     auto* const target = out + row * words;
     for (auto w = i & (threads - 1); w < words; w += threads) target[w] = source[w];
+  }
+};
+
+/// The number of each row, and the stretch of memory that it begins in.
+template <class Id>
+struct NumberRows {
+  const Id* ids;
+  std::int64_t stride;
+  int log_stretch;
+  std::uint32_t *stretches, *rows;
+  constexpr void operator()(std::int64_t i) const {
+    stretches[i] = static_cast<std::uint32_t>(static_cast<std::int64_t>(ids[i]) * stride >> log_stretch);
+    rows[i] = static_cast<std::uint32_t>(i);
   }
 };
 

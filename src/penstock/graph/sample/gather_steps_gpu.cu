@@ -6,6 +6,8 @@ namespace penstock::gpu {
 #define X(...) template void each<__VA_ARGS__>(std::int64_t, const __VA_ARGS__&, Stream);
 PENSTOCK_FOR_EACH_ROW_WORD(X, std::int32_t)
 PENSTOCK_FOR_EACH_ROW_WORD(X, std::int64_t)
+X(graph::NumberRows<std::int32_t>)
+X(graph::NumberRows<std::int64_t>)
 #undef X
 
 #define X(Id) \

@@ -12,9 +12,17 @@
 #include "penstock/graph/sample/gather_steps.hpp"
 
 namespace penstock::graph {
+namespace {
+
+// Up to so many edges, a hop takes memory for all that it may draw, and the host waits once, for all counts. Beyond, it asks
+// first how many there are.
+constexpr std::int64_t kUnaskedEdges = 1 << 22;
+
+}  // namespace
 
 template <class Id>
-void DeviceTable::add_seeds(const Id* ids, std::int64_t n, bool on_host, std::int64_t first_seed) {
+void DeviceTable::add_seeds(const Id* ids, std::int64_t n, bool on_host, std::int64_t first_seed,
+                            std::int64_t expected) {
   if (n == 0) return;
   require(
       !is_capturing(stream_),
@@ -31,7 +39,7 @@ void DeviceTable::add_seeds(const Id* ids, std::int64_t n, bool on_host, std::in
     throw Error(Errc::invalid_argument,
                 "seeds[" + std::to_string(bad) + "]=" + std::to_string(fetch(ids + bad, stream_)) +
                     " is outside a graph of " + std::to_string(universe_) + " vertices");
-  const auto slots = reserve(n);
+  const auto slots = reserve(std::max(n, std::min(expected - size_, kUnaskedEdges)));
   grow(size_ + n);
   each(n, PlaceSeeds<Id>{ids, size_, first_seed, vertices_.data, seeds_.data}, stream_);
   each_atomic<InsertVertices>(n, stream_, slots, vertices_.data, seeds_.data, size_);
@@ -66,17 +74,20 @@ TableSlots DeviceTable::reserve(std::int64_t more) {
   return table;
 }
 
-void DeviceTable::number(std::int64_t n, const Index* found, const std::int64_t* of, std::int64_t* numbers) {
-  if (n == 0) return;
-  const auto ranks = scratch<Offset>(n + 1, stream_);
-  each(n + 1, IsFresh{slots_.data, numbers, size_, n, ranks.data}, stream_);
-  prefix_sums(ranks.data, n + 1, stream_);
-  const auto fresh = fetch(ranks.data + n, stream_);
+std::int64_t DeviceTable::number(std::int64_t most, const Offset* edges, const Index* found,
+                                 const std::int64_t* of, std::int64_t* numbers) {
+  const auto ranks = scratch<Offset>(most + 1, stream_);
+  const auto counts = scratch<HopCounts>(1, stream_);
+  each(most + 1, IsFresh{slots_.data, numbers, size_, edges, ranks.data}, stream_);
+  prefix_sums(ranks.data, most + 1, stream_);
+  each(1, TellCounts{edges, ranks.data + most, counts.data}, stream_);
+  const auto [n, fresh] = fetch(counts.data, stream_);
   grow(size_ + fresh);
   each(n, PlaceFresh{slots_.data, numbers, ranks.data, found, of, size_, vertices_.data, seeds_.data},
        stream_);
   each(n, NumbersOfSlots{slots_.data, numbers}, stream_);
   size_ += fresh;
+  return n;
 }
 
 HopEdges sample_hop_on(const DeviceGraph& a, const DeviceTable& from, std::int64_t first, std::int64_t last,
@@ -96,29 +107,33 @@ HopEdges sample_hop_on(const DeviceGraph& a, const DeviceTable& from, std::int64
   const auto starts = scratch<Offset>(count + 1, stream);
   each(count + 1, CountDrawn{hop, starts.data}, stream);
   prefix_sums(starts.data, count + 1, stream);
-  const auto total = fetch(starts.data + count, stream);
-  if (total == 0) return {};
+  const auto* const edges = starts.data + count;
+  const bool unasked = options.fanout >= 0 && options.fanout <= kUnaskedEdges / count;
+  const auto most = unasked ? options.fanout * count : fetch(edges, stream);
+  if (most == 0) return {};
   const bool scans = options.replace || options.fanout <= DrawEdges::kDrawnScanned;
   constexpr std::int64_t kEdgeBytes = 11 * sizeof(std::int64_t), kTakenBytes = 2 * sizeof(std::int64_t);
-  require_room("a hop of " + std::to_string(total) + " edges",
-               total * (kEdgeBytes + (scans ? 0 : kTakenBytes)), stream);
-  const HopEdges out{scratch<std::int64_t>(total, stream), scratch<std::int64_t>(total, stream),
-                     scratch<std::int64_t>(total, stream)};
+  if (!unasked)
+    require_room("a hop of " + std::to_string(most) + " edges",
+                 most * (kEdgeBytes + (scans ? 0 : kTakenBytes)), stream);
+  HopEdges out{scratch<std::int64_t>(most, stream), scratch<std::int64_t>(most, stream),
+               scratch<std::int64_t>(most, stream)};
   if (options.fanout >= 0) {
-    const auto taken = scratch<std::int64_t>(scans ? 0 : 2 * total, stream);
+    const auto taken = scratch<std::int64_t>(scans ? 0 : 2 * most, stream);
     if (!scans) fill_async(taken.data, 0xff, taken.bytes(), stream);
     each(count, DrawEdges{hop, starts.data, taken.data, out.edges.data}, stream);
   }
-  const auto found = scratch<Index>(total, stream);
-  const auto of = scratch<std::int64_t>(to.disjoint() ? total : 0, stream);
-  const auto table = to.reserve(total);
-  each_atomic<FollowEdges>(total, stream, hop, starts.data, a.edges.data, table, to.size(), out.rows.data,
+  const auto found = scratch<Index>(most, stream);
+  const auto of = scratch<std::int64_t>(to.disjoint() ? most : 0, stream);
+  const auto table = to.reserve(most);
+  each_atomic<FollowEdges>(most, stream, hop, starts.data, a.edges.data, table, to.size(), out.rows.data,
                            out.edges.data, out.columns.data, of.data, found.data);
-  to.number(total, found.data, of.data, out.columns.data);
+  const auto total = to.number(most, edges, found.data, of.data, out.columns.data);
+  for (auto* some : {&out.rows, &out.columns, &out.edges}) *some = some->slice(0, total);
   return out;
 }
 
-template void DeviceTable::add_seeds(const std::int32_t*, std::int64_t, bool, std::int64_t);
-template void DeviceTable::add_seeds(const std::int64_t*, std::int64_t, bool, std::int64_t);
+template void DeviceTable::add_seeds(const std::int32_t*, std::int64_t, bool, std::int64_t, std::int64_t);
+template void DeviceTable::add_seeds(const std::int64_t*, std::int64_t, bool, std::int64_t, std::int64_t);
 
 }  // namespace penstock::graph

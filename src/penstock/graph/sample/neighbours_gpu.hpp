@@ -21,14 +21,17 @@ class DeviceTable {
   const std::int64_t* vertices() const { return vertices_.data; }
   const std::int64_t* seeds() const { return seeds_.data; }  // null where the samples are not disjoint
 
-  /// As VertexTable::add_seeds, for ids in the device's memory, or in host memory with `on_host`. It waits for them.
+  /// As VertexTable::add_seeds, for ids in the device's memory, or in host memory with `on_host`. It waits for them. The table
+  /// of places gets room for `expected` vertices in all.
   template <class Id>
-  void add_seeds(const Id* ids, std::int64_t n, bool on_host, std::int64_t first_seed);
+  void add_seeds(const Id* ids, std::int64_t n, bool on_host, std::int64_t first_seed, std::int64_t expected);
 
   /// Room for `more` vertices in the table of places.
   TableSlots reserve(std::int64_t more);
-  /// Numbers what n edges lead to, whose slots are in `numbers`, which get the numbers.
-  void number(std::int64_t n, const Index* found, const std::int64_t* of, std::int64_t* numbers);
+  /// Numbers what the edges of a hop lead to, whose slots are in `numbers`, which get the numbers. The device knows how many
+  /// edges there are, at most `most`. It waits for that, and returns it.
+  std::int64_t number(std::int64_t most, const Offset* edges, const Index* found, const std::int64_t* of,
+                      std::int64_t* numbers);
 
  private:
   void grow(std::int64_t size);

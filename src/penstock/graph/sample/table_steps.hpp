@@ -132,7 +132,8 @@ struct DrawEdges {
   }
 };
 
-/// Edge k of a hop: its ends, and the slot of what it leads to, in `numbers`.
+/// Edge k of a hop: its ends, and the slot of what it leads to, in `numbers`. There are starts[hop.rows] edges; nothing is done
+/// for a later one.
 template <class Atomics>
 struct FollowEdges {
   HopRows hop;
@@ -144,6 +145,7 @@ struct FollowEdges {
   Index* found;
 
   constexpr void operator()(std::int64_t k) const {
+    if (k >= starts[hop.rows]) return;
     const auto row = row_of_entry(starts, hop.rows, k);
     if (hop.takes_all(hop.degree(row))) edges[k] = hop.begin(row) + (k - starts[row]);
     const auto to = indices[edges[k]];
@@ -155,15 +157,26 @@ struct FollowEdges {
   }
 };
 
-/// 1 for each of n edges that is the first to lead to a new vertex, and 0 behind the last.
+/// 1 for each of `total` edges that is the first to lead to a new vertex, and 0 for all behind the last.
 struct IsFresh {
   const TableSlot* slots;
   const std::int64_t* numbers;
-  std::int64_t base, n;
+  std::int64_t base;
+  const Offset* total;
   Offset* out;
   constexpr void operator()(std::int64_t k) const {
-    out[k] = k < n && slots[numbers[k]].value == base + k ? 1 : 0;
+    out[k] = k < *total && slots[numbers[k]].value == base + k ? 1 : 0;
   }
+};
+
+/// What the host asks of a hop.
+struct HopCounts {
+  std::int64_t edges, fresh;
+};
+struct TellCounts {
+  const Offset *edges, *fresh;
+  HopCounts* out;
+  constexpr void operator()(std::int64_t) const { *out = {*edges, *fresh}; }
 };
 
 /// Numbers the new vertices; ranks[k] counts those before edge k.

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "penstock/graph/sample/edge_filter.hpp"
 #include "penstock/graph/sample/gather_steps.hpp"
 #include "penstock/graph/sample/walks.hpp"
 
@@ -26,6 +27,7 @@ constexpr Offset draw_by_sums_again(const WalkRules<V, kWeighted, kBiased>& rule
 template <class V, bool kWeighted, bool kBiased>
 struct WalkAlone {
   WalkRules<V, kWeighted, kBiased> rules;
+  EdgeFilter filter;
   const Index* starts;  // null: walk i begins at vertex i
   Index* out;
 
@@ -42,8 +44,12 @@ struct WalkAlone {
         to = rules.indices[w.edge];
         what = rules.decide(w, to);
         if (what == Try::tested) {
-          const auto in = rules.searched(w.before, to);
-          what = rules.is_taken(has_column(in.row, in.size, in.column)) ? Try::taken : Try::failed;
+          bool neighbours = filter.may_hold(w.before, to);
+          if (neighbours) {
+            const auto in = rules.searched(w.before, to);
+            neighbours = has_column(in.row, in.size, in.column);
+          }
+          what = rules.is_taken(neighbours) ? Try::taken : Try::failed;
         }
       }
       if (what == Try::end) rules.end(w);

@@ -21,7 +21,8 @@ namespace graph {
 namespace {
 
 constexpr std::int64_t kBlock = 32 << 10;
-static_assert(8 * (kSmallNear + kSmallFar) + (1 << 20) <= kPathRoom && sizeof(gpu::PathSegment) == 8);
+static_assert(8 * (kSmallNear + kSmallFar + gpu::kPackedMore) + (1 << 20) <= kPathRoom &&
+              sizeof(gpu::PathSegment) == 8);
 
 /// How many bytes of ids may be cached if ids, their weights and the table of lists may take `bytes` together.
 std::int64_t id_bytes(std::int64_t vertices, std::int64_t bytes, int weight_bytes) {
@@ -72,9 +73,9 @@ PathWork::PathWork(GpuGraph& g)
       list(g.take<Index>(g.vertices(), "the frontier")),
       starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontier")),
       bits(g.take<gpu::Bits>(2 * words, "the pending vertices")),
-      segments(g.take<gpu::PathSegment>(
-          g.is_packed() ? most_packed_pieces(g.edges()) : gpu::most_path_segments(g.edges()),
-          "the cut lists")),
+      segments(g.take<gpu::PathSegment>(g.is_packed() ? most_packed_pieces(g.edges()) + gpu::kPackedMore
+                                                      : gpu::most_path_segments(g.edges()),
+                                        "the cut lists")),
       piles(g.take<Index>(2 * (kSmallNear + kSmallFar), "the small windows")),
       turns(g.take<gpu::SmallTurn>(3, "counters")),
       counts(g.take<gpu::PathCounts>(1, "counters")),
@@ -96,6 +97,7 @@ gpu::PathState<D> PathWork::state(GpuGraph& g) {
           .list = list.data,
           .starts = starts.data,
           .segments = segments.data,
+          .most_segments = segments.size,
           .counts = counts.data};
 }
 

@@ -31,22 +31,45 @@ __global__ void __launch_bounds__(kThreads)
   atomicOr(&s.pending[v >> 5], Bits(1) << (v & 31));
 }
 
+constexpr int kWordsAtOnce = 8;
+
+/// Reads the distances of the pending vertices of 32 words in whole lines, some words at a time. Each lane brings a word; lane 0's is
+/// word `first`. Calls f(which, key, pending) for the vertex of the lane's bit in each word. All lanes of a warp call it.
+template <class D, class F>
+__device__ void each_pending(const PathState<D>& s, std::int64_t first, Bits mine, F&& f) {
+  if (!__any_sync(kAll, mine != 0)) return;
+  const int lane = int(threadIdx.x & 31);
+  for (int base = 0; base < 32; base += kWordsAtOnce) {
+    Key<D> key[kWordsAtOnce];
+    bool pending[kWordsAtOnce];
+#pragma unroll
+    for (int j = 0; j < kWordsAtOnce; ++j) {
+      pending[j] = (__shfl_sync(kAll, mine, base + j) >> lane & 1) != 0;
+      key[j] = pending[j] ? s.distances[(first + base + j) * 32 + lane] : kNoPath<D>;
+    }
+#pragma unroll
+    for (int j = 0; j < kWordsAtOnce; ++j) f(base + j, key[j], pending[j]);
+  }
+}
+
 template <class D>
 __global__ void __launch_bounds__(kThreads) find_nearest(PathState<D> s) {
   unsigned long long best = 0;
   Index count = 0;
+  const int lane = int(threadIdx.x & 31);
   const auto stride = std::int64_t(gridDim.x) * kThreads;
-  for (auto w = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; w < s.words; w += stride) {
-    const Bits word = s.pending[w];
+  for (auto first = std::int64_t(blockIdx.x) * kThreads + (threadIdx.x & ~31u); first < s.words;
+       first += stride) {
+    const Bits word = first + lane < s.words ? s.pending[first + lane] : 0;
     count += __popc(word);
-    for (Bits left = word; left != 0; left &= left - 1) {
-      const auto near = ~static_cast<unsigned long long>(s.distances[w * 32 + __ffs(int(left)) - 1]);
+    each_pending(s, first, word, [&](int, Key<D> key, bool pending) {
+      const auto near = pending ? ~static_cast<unsigned long long>(key) : 0;
       best = near > best ? near : best;
-    }
+    });
   }
   best = max_warp(best);
   count = add_warp(count);
-  if ((threadIdx.x & 31) != 0 || count == 0) return;
+  if (lane != 0 || count == 0) return;
   atomicMax(&s.counts->nearest, best);
   atomicAdd(&s.counts->pending, count);
 }
@@ -59,23 +82,30 @@ __device__ bool over_link(const ListView& g, bool edges_over_link, Index v) {
 template <class D>
 __global__ void __launch_bounds__(kThreads) mark_near(ListView g, PathState<D> s, Window<D> window) {
   const auto end = end_of_window<D>(s.counts->nearest, window.width);
+  const int lane = int(threadIdx.x & 31);
   unsigned long long edges = 0, link = 0;
-  count_bits(s.words, s.starts, [&](std::int64_t w) {
-    Bits near = 0;
-    for (Bits left = s.pending[w]; left != 0; left &= left - 1) {
-      const int bit = __ffs(int(left)) - 1;
-      const auto v = Index(w * 32 + bit);
-      if (!(s.distances[v] < end)) continue;
-      near |= Bits(1) << bit;
+  Index count = 0;
+  for (int i = 0; i < int(kBlockWords / kThreads); ++i) {
+    const auto first = std::int64_t(blockIdx.x) * kBlockWords + i * kThreads + (threadIdx.x & ~31u);
+    const bool in = first + lane < s.words;
+    Bits front = 0;
+    each_pending(s, first, in ? s.pending[first + lane] : 0, [&](int which, Key<D> key, bool pending) {
+      const bool near = pending && key < end;
+      const Bits word = __ballot_sync(kAll, near);
+      if (lane == which) front = word;
+      if (!near) return;
+      const auto v = Index((first + which) * 32 + lane);
       const auto degree = static_cast<unsigned long long>(degree_of(g, v));
       edges += degree;
       if (over_link(g, window.over_link, v)) link += degree;
-    }
-    s.front[w] = near;
-    return near;
-  });
+    });
+    if (in) s.front[first + lane] = front;
+    count += __popc(front);
+  }
+  count = sum_block(count);
+  if (threadIdx.x == 0) s.starts[blockIdx.x] = count;
   edges = sum_warp(edges), link = sum_warp(link);
-  if ((threadIdx.x & 31) != 0 || edges == 0) return;
+  if (lane != 0 || edges == 0) return;
   atomicAdd(&s.counts->near_edges, edges);
   atomicAdd(&s.counts->near_link, link);
 }

@@ -25,6 +25,9 @@ inline constexpr Key<D> kNoPath = key_of<D>(std::numeric_limits<D>::has_infinity
                                                 : std::numeric_limits<D>::max());
 
 inline constexpr Offset kPathSegment = 4096;  // entries of a list that one warp walks; longer lists are cut
+inline constexpr Offset kPackedAlone =
+    64;  // longer packed lists are walked by a warp each, while kPackedMore have room
+inline constexpr std::int64_t kPackedMore = 256 << 10;
 struct PathSegment {
   Index vertex, number;
 };
@@ -68,6 +71,7 @@ struct PathState {
   Index* starts = nullptr;  // for compactions
   Index* tree = nullptr;    // predecessors, null unless asked for
   PathSegment* segments = nullptr;
+  std::int64_t most_segments = 0;  // that there is room for
   PathCounts* counts = nullptr;
 };
 

@@ -217,7 +217,8 @@ __device__ auto walk_lanes(const ListView& g, const WeightView<W>& weights, cons
     PackedList whole = mine;
     if (mine.in_pieces) whole.end = whole.begin;
     found = walk_packed_lanes<Count, W>(g, e, whole, owner, from, best);
-    for (unsigned left = __ballot_sync(kAll, mine.in_pieces); left != 0; left &= left - 1) {
+    for (unsigned left = __ballot_sync(kAll, mine.in_pieces && mine.size() > 0); left != 0;
+         left &= left - 1) {
       const int of = __ffs(int(left)) - 1;
       const K least = min_warp(walk_by_one<A, Count>(
           g, weights, e, list_from(mine, of), __shfl_sync(kAll, owner, of), __shfl_sync(kAll, from, of)));

@@ -13,7 +13,7 @@ struct LaneChunks {
   std::uint32_t table = 0, column = 0;  // the column that its first gap is added to
   int before = 0;                       // entries of the lanes before this one
   int gap_bits = 0;                     // that its gaps take: behind them are its lengths
-  bool near = true;
+  bool near = true;                     // its list is among PackedListsView::near
 };
 constexpr int kGapBits = 10;  // in which gap_bits is passed on: at most 32 gaps of 31 bits
 
@@ -75,7 +75,7 @@ __device__ auto walk_packed_lanes(const ListView& g, const E& e, const PackedLis
   int left = int(mine.size());
   PackedStart start;
   if (left > 0) start = packed_start(p, mine.words, mine.at, mine.vertex);
-  LaneChunks chunks{.table = start.table, .column = start.first, .near = mine.near};
+  LaneChunks chunks{.table = start.table, .column = start.first, .near = mine.words == p.near};
   [[maybe_unused]] std::uintptr_t counted = 0;
   bests[lane] = E::kNone;
   __syncwarp();

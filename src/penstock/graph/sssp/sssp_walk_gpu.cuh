@@ -2,21 +2,47 @@
 #include "penstock/graph/sssp/sssp_edges_gpu.cuh"
 
 // Walks the lists of one window, or of one pass for predecessors. A warp takes 32 vertices. Lists above kUncut are cut,
-// and all warps share the pieces in a second kernel. sssp_walk_*_gpu.cu instantiate it.
+// and all warps share the segments in a second kernel. sssp_walk_*_gpu.cu instantiate it.
 namespace penstock::gpu {
 namespace {
 
 /// Entries of a list that one warp walks.
 template <Access A>
 inline constexpr Offset kSegment = A == Access::packed ? kPackedPiece : kPathSegment;
-/// Longer lists are cut.
+/// Longer lists are left to the second kernel. Of packed lists the warp would take 32 a chunk at a time: 32 long ones side by side
+/// would be hundreds of chunks in a row.
 template <Access A>
-inline constexpr Offset kUncut = A == Access::packed ? kPackedWhole : kPathSegment;
+inline constexpr Offset kUncut = A == Access::packed ? kPackedAlone : kPathSegment;
 
 /// How many entries before a list its first segment begins.
 __device__ inline Offset skew_of(const PackedList&) { return 0; }
 __device__ inline Offset skew_of(const List& list) {
   return Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % 32);
+}
+
+/// Where each lane's part of so many numbers begins that the warp takes from a counter. All lanes call it.
+__device__ inline Index take_from(Index* counter, Index mine) {
+  if (!__any_sync(kAll, mine > 0)) return 0;
+  const int lane = int(threadIdx.x & 31);
+  Index upto = mine;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2)
+    if (const Index other = __shfl_up_sync(kAll, upto, d); lane >= d) upto += other;
+  Index first = 0;
+  if (lane == 31) first = atomicAdd(counter, upto);
+  return __shfl_sync(kAll, first, 31) + upto - mine;
+}
+
+/// Leaves a long list to walk_segments(), if there is room for its segments. All lanes of a warp call it, each with a list.
+template <Access A, class D>
+__device__ void cut_if_long(const PathState<D>& s, ListOf<A>& list, Index v) {
+  const bool is_long = list.size() > kUncut<A>;
+  const auto pieces = is_long ? Index((list.size() + skew_of(list) + kSegment<A> - 1) / kSegment<A>) : 0;
+  const Offset at = take_from(&s.counts->segments, pieces);
+  if (!is_long) return;
+  const bool fits = at + pieces <= s.most_segments;
+  for (Index n = 0; n < pieces && at + n < s.most_segments; ++n) s.segments[at + n] = {v, fits ? n : -1};
+  if (fits) list.end = list.begin;
 }
 
 template <class D>
@@ -38,12 +64,7 @@ __global__ void __launch_bounds__(kThreads)
     own = __ldcg(&s.distances[v]);
     if (e.concerns(own, walk.beyond)) mine = list_of<A>(g, v);
   }
-  if (A != Access::strided && mine.size() > kUncut<A>) {
-    const auto pieces = Index((mine.size() + skew_of(mine) + kSegment<A> - 1) / kSegment<A>);
-    const Index at = atomicAdd(&s.counts->segments, pieces);
-    for (Index n = 0; n < pieces; ++n) s.segments[at + n] = {v, n};
-    mine.end = mine.begin;
-  }
+  if constexpr (A != Access::strided) cut_if_long<A>(s, mine, v);
   give(e, v, own, walk_lanes<A, Count>(g, weights, e, mine, v, own, best));
 }
 
@@ -51,9 +72,11 @@ template <class D, class W, Access A, bool Count>
 __global__ void __launch_bounds__(kThreads)
     walk_segments(ListView g, WeightView<W> weights, PathState<D> s, PathWalk<D> walk) {
   const Edges<D> e{s, walk.step, walk.limit};
-  const auto count = std::int64_t(s.counts->segments), stride = std::int64_t(gridDim.x) * kWarps;
+  const auto count = min(std::int64_t(s.counts->segments), s.most_segments);
+  const auto stride = std::int64_t(gridDim.x) * kWarps;
   for (auto n = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; n < count; n += stride) {
     const auto [v, number] = s.segments[n];
+    if (number < 0) continue;
     const Key<D> own = __ldcg(&s.distances[v]);
     auto list = list_of<A>(g, v);
     const Offset first = list.begin - skew_of(list) + number * kSegment<A>;
