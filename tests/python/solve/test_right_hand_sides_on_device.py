@@ -7,7 +7,9 @@ import threading
 
 import numpy as np
 import pytest
-from device_support import There, Unmade, as_library
+from device_support import Library, There, Unmade, as_library
+from penstock._arrays import device
+from penstock._arrays.libraries import Jax
 from penstock.linalg import _on_gpu, multigrid
 
 import penstock as ps
@@ -216,6 +218,20 @@ def test_a_result_is_finished_by_its_library(method):
     out = There(np.empty(81))
     assert ps.linalg.Solver(A, method)(There(b), out=out)[0] is out
     assert not out.finished
+
+
+def test_no_callback_where_nobody_may_write(monkeypatch):
+    class Frozen(There):
+        pass
+
+    class FrozenLibrary(Library, Jax):
+        pass
+
+    monkeypatch.setitem(device._by_type, Frozen, FrozenLibrary())
+    A = ps.generate.laplacian((5, 5))
+    assert ps.linalg.cg(A, Frozen(np.ones(25)))[1] == 0
+    with pytest.raises(TypeError, match="JAX"):
+        ps.linalg.cg(A, Frozen(np.ones(25)), callback=print)
 
 
 @pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres"])
