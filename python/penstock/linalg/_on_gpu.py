@@ -8,6 +8,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.device import DeviceArray, Library, is_on_gpu, library_of
+from penstock._arrays.libraries import Jax
 from penstock._arrays.out import is_contiguous
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import device_operator
@@ -49,6 +50,11 @@ def solve(
     x, after each cycle of gmres and after each iteration of others."""
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} is not callable")
+    if callback is not None and isinstance(library_of(b), Jax):
+        raise TypeError(
+            "b is an array of JAX, which nobody may write, so that no callback sees x change: leave callback out, or "
+            "give b as an array of CuPy or PyTorch"
+        )
     library, rhs = _right_hand_side(a, b)
     n = require_square(a)
     op = _operator(a, rhs)
@@ -70,7 +76,7 @@ def solve(
     stream = library.stream(rhs.gpu)
     told = _core.solve_at(method, op, m, rhs.pointer, found.pointer, guess, stream, settings)
     info: SolveInfo = make_info(told, op)
-    return x, info
+    return (library.finish(x, rhs.gpu, stream) if out is None else out), info
 
 
 def _right_hand_side(a: Any, b: Any) -> tuple[Library, DeviceArray]:

@@ -170,8 +170,9 @@ class DeviceWork : public Outcome {
   }
 
   static Place host_place(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
-  /// Waits for the stream, which may wait for other ranks, with a limit.
+  /// Waits for the stream; where it may wait for other ranks, with a limit.
   void wait_here() {
+    if (comm_.size() == 1) return synchronize(stream_);
     record(summed_, stream_);
     synchronize_with(comm_, summed_, "the GPU's part of an iteration");
   }

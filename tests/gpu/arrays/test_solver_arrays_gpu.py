@@ -63,6 +63,40 @@ def test_other_methods(lib, method, M, guess):
     np.testing.assert_array_equal(lib.get(there), b)
 
 
+@pytest.mark.gpu_small
+@pytest.mark.parametrize("method", ["cg", "pipecg", "bicgstab", "gmres"])
+def test_memory_that_overlaps(lib, method):
+    a, (b, _) = problem()
+    solver = ps.linalg.Solver(a.to(ps.device(0)), method, rtol=1e-8)
+    whole = lib.put(np.r_[b, b])
+    for out in (whole[: len(b)], whole[4 : 4 + len(b)]):
+        with pytest.raises(ValueError, match="overlaps b"):
+            solver(whole[: len(b)], out=out)
+    np.testing.assert_array_equal(lib.get(whole), np.r_[b, b])
+
+
+@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres"])
+def test_threads_solve_at_once(lib, method):
+    a, _ = problem((40, 41))
+    there, failed = a.to(ps.device(0)), []
+
+    def work(seed: int) -> None:
+        b = np.random.default_rng(seed).standard_normal(a.shape[0])
+        for _ in range(3):
+            x, info = getattr(ps.linalg, method)(
+                there, lib.put(b), rtol=1e-8, M="jacobi", maxiter=9000
+            )
+            if info != 0 or not np.linalg.norm(b - a @ lib.get(x)) <= 1.01e-8 * np.linalg.norm(b):
+                failed.append((seed, info))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed
+
+
 @pytest.mark.parametrize("shape", [(300, 301), (64, 64, 64)])
 def test_large(lib, shape):
     a, (b, _) = problem(shape)

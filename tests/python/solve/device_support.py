@@ -14,7 +14,7 @@ class There:
     """An array on the device."""
 
     def __init__(self, array: np.ndarray) -> None:
-        self.array = array
+        self.array, self.finished = array, False
 
 
 class Library:
@@ -28,6 +28,10 @@ class Library:
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, gpu: int) -> There:
         return There(np.full(shape, np.nan, dtype))
+
+    def finish(self, array: There, gpu: int, stream: int) -> There:
+        array.finished = True
+        return array
 
 
 class Unmade(There):

@@ -134,6 +134,16 @@ def test_a_solver_with_many_right_hand_sides(device):
     assert info == 0 and residual(a.to_scipy(), X, B) <= 1.01e-8
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e300])
+def test_float32_levels_take_vectors_of_any_size(monkeypatch, size):
+    host, device = both(monkeypatch, grid(40, 40), precision="float32")
+    x = np.random.default_rng(15).standard_normal(1600)
+    z = device @ x
+    np.testing.assert_allclose(device @ (size * x), size * z, rtol=1e-5, atol=1e-6 * size)
+    np.testing.assert_allclose(host @ (size * x), size * z, rtol=1e-2, atol=1e-4 * size)
+    assert not (device @ np.zeros(1600)).any()
+
+
 def test_other_values_keep_the_aggregates(monkeypatch):
     a = grid(40, 40)
     _, m = both(monkeypatch, a)

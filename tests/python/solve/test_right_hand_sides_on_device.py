@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
-from device_support import There, Unmade, as_library
+from device_support import Library, There, Unmade, as_library
+from penstock._arrays import device
+from penstock._arrays.libraries import Jax
 from penstock.linalg import _on_gpu, multigrid
 
 import penstock as ps
@@ -185,6 +189,69 @@ def test_other_methods(monkeypatch, method, M, guess):
     monkeypatch.undo()
     _, expected = solve(A, b, x0 if guess else None, rtol=1e-9, M=M)
     assert abs(info.iterations - expected.iterations) <= (12 if method == "bicgstab" else 1)
+
+
+@pytest.mark.parametrize("method", ["cg", "pipecg", "bicgstab", "gmres"])
+def test_memory_that_overlaps(method):
+    """x is written while b is read."""
+    A = ps.generate.laplacian((20, 20))
+    whole = np.random.default_rng(7).standard_normal(800)
+    solver = ps.linalg.Solver(A, method, rtol=1e-8)
+    b, before = whole[:400], whole.copy()
+    for out in (b, whole[2:402]):
+        with pytest.raises(ValueError, match="overlaps b"):
+            solver(There(b), out=There(out))
+        with pytest.raises(ValueError, match="overlaps b"):
+            solver(b, out=out)
+    with pytest.raises(ValueError, match="overlaps a part of x0"):
+        solver(There(b), There(whole[398:798]), There(whole[400:]))
+    np.testing.assert_array_equal(whole, before)
+    x, info = solver(There(b), There(whole[400:]), There(whole[400:]))
+    assert info == 0 and x.array.base is whole
+    assert np.linalg.norm(b - A @ x.array) <= 1.001e-8 * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("method", ["cg", "gmres"])
+def test_a_result_is_finished_by_its_library(method):
+    A, b = ps.generate.laplacian((9, 9)), np.ones(81)
+    assert getattr(ps.linalg, method)(A, There(b))[0].finished
+    out = There(np.empty(81))
+    assert ps.linalg.Solver(A, method)(There(b), out=out)[0] is out
+    assert not out.finished
+
+
+def test_no_callback_where_nobody_may_write(monkeypatch):
+    class Frozen(There):
+        pass
+
+    class FrozenLibrary(Library, Jax):
+        pass
+
+    monkeypatch.setitem(device._by_type, Frozen, FrozenLibrary())
+    A = ps.generate.laplacian((5, 5))
+    assert ps.linalg.cg(A, Frozen(np.ones(25)))[1] == 0
+    with pytest.raises(TypeError, match="JAX"):
+        ps.linalg.cg(A, Frozen(np.ones(25)), callback=print)
+
+
+@pytest.mark.parametrize("method", ["pipecg", "bicgstab", "gmres"])
+def test_threads_solve_at_once(method):
+    A = ps.generate.laplacian((40, 40))
+    solve, failed = getattr(ps.linalg, method), []
+
+    def work(seed: int) -> None:
+        b = np.random.default_rng(seed).standard_normal(1600)
+        for _ in range(3):
+            x, info = solve(A, There(b), rtol=1e-8, M="jacobi", maxiter=4000)
+            if info != 0 or not np.linalg.norm(b - A @ x.array) <= 1.001e-8 * np.linalg.norm(b):
+                failed.append((seed, info))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed
 
 
 def test_gmres_there_restarts_and_calls_back():

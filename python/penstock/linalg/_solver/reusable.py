@@ -115,6 +115,10 @@ class Solver(Ready):
             x = guess(x0, rhs, self.M, False)
         else:
             x = writable(out, rhs.shape, dtype)
+            if np.may_share_memory(x, rhs):
+                raise ValueError(
+                    "out overlaps b, which is read until the end: give out memory of its own, or a copy of b"
+                )
             x[:] = 0 if x0 is None else guess(x0, rhs, self.M, False)
         return x, self._run(rhs, x)
 

@@ -72,16 +72,16 @@ struct SmoothResidual {
   constexpr void operator()(NoScalars, const T* v, T* o, double*) const { o[0] = v[0] - v[1]; }
 };
 
-/// 2^-e for a vector whose 2-norm is near 2^e; 1 where its square is zero or no finite number.
-constexpr double power_of_two_for(double square) {
+/// 2^-e for a number from 2^e on and below 2^(e + 1); 1 for 0, for numbers below the normal ones, and for what is no finite number.
+constexpr double power_of_two_for(double number) {
   constexpr int kBias = 1023, kMantissa = 52, kExponents = 2047;
-  const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(square) >> kMantissa & kExponents);
-  if (!(square > 0) || exponent == 0 || exponent == kExponents) return 1;
-  const int half = (exponent - kBias) >> 1;
-  return std::bit_cast<double>(static_cast<std::uint64_t>(kBias - half) << kMantissa);
+  const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(number) >> kMantissa & kExponents);
+  if (!(number > 0) || exponent == 0 || exponent == kExponents) return 1;
+  const int scaled = 2 * kBias - exponent;
+  return std::bit_cast<double>(static_cast<std::uint64_t>(scaled > 1 ? scaled : 1) << kMantissa);
 }
 
-/// *scale = power_of_two_for(b . b)
+/// *scale = power_of_two_for(the sum of |b|), which brings entries below 1, and the largest to no less than one part in n.
 struct ScaleOf {
   using In = double;
   using Out = double;
@@ -92,7 +92,7 @@ struct ScaleOf {
   constexpr bool wanted() const { return true; }
   constexpr NoScalars scalars() const { return {}; }
   constexpr void operator()(NoScalars, const double* v, double*, double* sums) const {
-    sums[0] += v[0] * v[0];
+    sums[0] += v[0] < 0 ? -v[0] : v[0];
   }
   constexpr void finish(const double* sums) const { *scale = power_of_two_for(sums[0]); }
 };

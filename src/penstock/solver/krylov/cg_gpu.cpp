@@ -313,6 +313,11 @@ void check_vectors(const DeviceOp<T>& a, const CgVectors<T>& given) {
   for (const auto& [vector, name] : all)
     if (a.rows > 0 && !can_read(a.where, place_of(vector)))
       throw Error(Errc::not_accessible, std::string(name) + " is not in memory that the device of A reaches");
+  const auto apart = [n = a.rows](const T* x, const T* y) { return x + n <= y || y + n <= x; };
+  require(apart(given.x, given.b),
+          "x overlaps b, which is read until the end: give out= memory of its own, or a copy of b");
+  require(!given.guess || given.guess == given.x || apart(given.x, given.guess),
+          "x overlaps a part of x0: give out= memory of its own, or x0 itself");
 }
 
 void require_finite(double faults, const std::string& name) {

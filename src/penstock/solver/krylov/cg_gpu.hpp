@@ -33,7 +33,7 @@ struct CgVectors {
   void* stream = nullptr;
 };
 
-/// Throw Error{invalid_argument} or Error{not_accessible} for what no method on a device can use; `faults` is how many entries of a
+/// Throw Error{invalid_argument} or Error{not_accessible} for what no method on a device can use, such as an x that overlaps b; `faults` is how many entries of a
 /// vector are no finite numbers.
 template <class T>
 void check_operators(const DeviceOp<T>& a, const LinearOp<T>* m);

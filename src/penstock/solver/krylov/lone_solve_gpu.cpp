@@ -16,7 +16,8 @@ std::int64_t bytes_of(const DeviceOp<T>& a) {
 template <class T>
 void require_finite_on(const T* v, std::int64_t n, const std::string& name, Stream stream) {
   const auto found = allocate<double>(3, stream.where.is_gpu() ? Place{Memory::pinned} : Place{});
-  sweep(n, CgMeasure<T>{.in = {v}, .out = {}, .found = found.data}, SumParts(stream), stream);
+  const SumParts parts(stream);
+  sweep(n, CgMeasure<T>{.in = {v}, .out = {}, .found = found.data}, parts, stream);
   synchronize(stream);
   require_finite(found.data[2], name);
 }
@@ -61,9 +62,11 @@ std::optional<SolveResult> lone_solve_gpu(const std::string& method, const Devic
   check_operators(a, m);
   require(std::ssize(b) == a.rows && b.size() == x.size(), "solve: b and x need the rows of A");
   std::optional<LoneRank<T>> rank;
+  bool told = false;  // x has been written
   try {
     rank.emplace(a, m);
     const auto bring = [&] {
+      told = true;
       copy_async(x.data(), rank->x(), bytes_of(a), rank->stream);
       synchronize(rank->stream);
     };
@@ -79,7 +82,7 @@ std::optional<SolveResult> lone_solve_gpu(const std::string& method, const Devic
     bring();
     return result;
   } catch (const Error& e) {
-    if (e.code() == Errc::out_of_memory) return std::nullopt;
+    if (e.code() == Errc::out_of_memory && !told) return std::nullopt;
     throw;
   }
 }

@@ -12,8 +12,8 @@ namespace penstock {
 void throw_not_positive(std::int64_t row) {
   throw Error(Errc::invalid_argument,
               "AMG: the diagonal entry of row " + std::to_string(row) +
-                  " is not a positive number: A is not positive definite; leave such rows out, or take "
-                  "M='ilu0' with gmres");
+                  " is not a positive number: A is not positive definite; leave such rows out, or with "
+                  "b in host memory take M='ilu0' with gmres");
 }
 
 template <class T>
@@ -23,8 +23,8 @@ void require_symmetric_sums(const double* sums, std::int64_t all, bool over_rank
   require(!(std::abs(sums[0] - sums[1]) > tolerance * std::sqrt(sums[2] * sums[3])),
           over_ranks
               ? "AMG: A is not symmetric: take M='ilu0' or 'schwarz' with gmres or bicgstab"
-              : "AMG: A is not symmetric: take AMG(A, symmetry='nonsymmetric') or M='ilu0', with gmres "
-                "or bicgstab");
+              : "AMG: A is not symmetric: take AMG(A, symmetry='nonsymmetric'), or with b in host memory "
+                "M='ilu0', with gmres or bicgstab");
 }
 
 template <class T>

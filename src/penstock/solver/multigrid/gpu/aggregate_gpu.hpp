@@ -15,7 +15,8 @@ Strength<T> strength_on(const Csr<T>& a, Array<const T> inverse, double strength
 template <class T>
 Csr<One> strong_graph_on(const Csr<T>& a, const Strength<T>& strong, Stream stream);
 
-/// One thread of a GPU has a vertex: a vertex of very many neighbours takes long.
+/// One thread of a GPU has a vertex. One that is not beside the centre of an aggregate takes time that grows as its neighbours times
+/// the aggregates that these are in: with 100,000 neighbours seconds.
 Aggregates aggregate_on(const Csr<One>& graph, std::uint64_t seed, Stream stream);
 
 }  // namespace penstock

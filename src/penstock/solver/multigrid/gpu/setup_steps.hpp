@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 
+#include "penstock/kernel/structure/entry_steps.hpp"
 #include "penstock/kernel/structure/steps.hpp"
 #include "penstock/solver/multigrid/shared_steps.hpp"
 
@@ -92,24 +93,28 @@ struct NotFinite {
   constexpr bool operator()(std::int64_t i) const { return !finite_number(in[i]); }
 };
 
-/// How many different vertices of `block` columns each a row of vertices has; its columns ascend within each row of A.
-/// Calls f(vertex, sum of squares) for these vertices, ascending.
+/// Calls f(column of vertices, sum of squares of the block) for the vertices that the rows of vertex v have, ascending. Columns ascend
+/// within each row of A, so that each block is found by bisection.
 template <class T, class F>
 constexpr void each_block(const CsrView<T>& a, std::int64_t block, std::int64_t v, F&& f) {
-  std::int64_t before = -1;
-  while (true) {
-    std::int64_t next = a.cols;  // the smallest vertex above `before`
+  const auto first_from = [&](std::int64_t row, std::int64_t column) {
+    const auto begin = a.indptr[row];
+    return begin + first_at_least(a.indices + begin, a.indptr[row + 1] - begin, std::uint64_t(column));
+  };
+  for (std::int64_t from = 0;;) {  // the first column that has not been seen
+    std::int64_t next = a.cols;
+    for (auto row = v * block; row < (v + 1) * block; ++row) {
+      const auto k = first_from(row, from);
+      if (k < a.indptr[row + 1] && a.indices[k] < next) next = a.indices[k];
+    }
+    if (next == a.cols) return;
+    const auto vertex = next / block;
+    from = (vertex + 1) * block;
     double sum = 0;
     for (auto row = v * block; row < (v + 1) * block; ++row)
-      for (auto k = a.indptr[row]; k < a.indptr[row + 1]; ++k) {
-        const auto to = a.indices[k] / block;
-        if (to <= before || to > next) continue;
-        if (to < next) next = to, sum = 0;
+      for (auto k = first_from(row, vertex * block); k < a.indptr[row + 1] && a.indices[k] < from; ++k)
         sum += double(a.values[k]) * double(a.values[k]);
-      }
-    if (next == a.cols) return;
-    f(next, sum);
-    before = next;
+    f(vertex, sum);
   }
 }
 
