@@ -187,7 +187,7 @@ def predict_products(
             if op == "spmm":
                 c = count_spmm(A, columns, p, tiles=tiles, gathers=net.gathers)
             else:
-                c = count_spgemm(A, B, p, tiles=tiles, compression=compression)
+                c = count_spgemm(A, B, p, tiles=tiles, compression=compression, gathers=net.gathers)
         except MemoryError as e:
             left_out[f"{op}, {p} ranks"] = str(e)
             continue

@@ -12,7 +12,7 @@ from penstock import _core
 from penstock._plan import probe
 from penstock.dist import _calibrate
 from penstock.dist._network import Network, networks
-from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, parts, shares
+from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, parts, rows_alone, shares
 from penstock.dist._tile_price import ProductPrediction, price_product
 
 __all__ = ["choose", "choose_stationary", "count_maps"]
@@ -64,18 +64,24 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     number = lambda m: 0 if m.dtype == "bool" else np.dtype(m.dtype).itemsize  # noqa: E731
     a_nnz = np.asarray(a.nnz).reshape(high.size, deep.size)
     a_bytes = csr_bytes(a_nnz, high, number(a))
+    travel = None
     area = (high[:, None] * wide).astype(float)[:, None, :]
     if b.sparse:
         b_nnz = np.asarray(b.nnz).reshape(deep.size, wide.size)
         b_bytes = csr_bytes(b_nnz, deep, number(b))
         entry = 4 + (max(number(a), number(b)) or 8)
         products = a_nnz[:, :, None] * b_nnz[None] / np.maximum(deep, 1)[None, :, None]
-        met = lambda n, room: room * -np.expm1(-n / np.maximum(room, 1))  # noqa: E731
-        part = met(products, area)
+        spread = lambda n, room: room * -np.expm1(-n / np.maximum(room, 1))  # noqa: E731
+        part = spread(products, area)
         local = entry * (3 * part + 2 * products)
-        c_nnz = met(products.sum(1), area[:, 0])
+        c_nnz = spread(products.sum(1), area[:, 0])
         c_bytes, part, flops = csr_bytes(c_nnz, high, entry - 4), entry * part, 2 * products
         compression, spans = float(products.sum() / max(c_nnz.sum(), 1.0)), None
+        if a.gathers and b.gathers:
+            found = np.array(a.spans).reshape(*a_nnz.shape, 6)
+            met = found[..., 5]
+            entries = met[:, :, None] * b_nnz[None] / np.maximum(deep, 1)[None, :, None]
+            travel = rows_alone(b_bytes, found[..., 3] - found[..., 2], met, entries, number(b))
     else:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
@@ -97,7 +103,7 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     op = "spgemm" if b.sparse else "spmm"
     return ProductCounts(
         op, grid[0] * grid[1], grid, shape, a_bytes, b_bytes, c_bytes, a_nnz, part, flops, local, *owners, compression,
-        spans,
+        spans, travel,
     )  # fmt: skip
 
 

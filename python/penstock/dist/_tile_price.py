@@ -163,12 +163,15 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     order = _soonest(c, who, tile[order], wanted)
     i, k, j, who, ao, bo, co = (v[order] for v in (i, k, j, who, ao, bo, co))
     work = m.work(c.flops[i, k, j], c.local[i, k, j])
-    a_size, b_size = c.a[i, k], c.needed_of_b(i, k, j)
-    early = _asks_for_a_early(c, prefetch, who, i, k, (ao != who) & (bo != who))
-    here_a, here_b = _here_already(c, prefetch, early, who, i, k, j)
+    a_size, b_size, first_size = c.a[i, k], c.needed_of_b(i, k, j), c.offsets_of_b(i, k, j)
+    early = _asks_for_a_early(c, prefetch, who, i, k, ao != who, (bo != who, first_size > 0))
+    here_a, here_b = _here_already(c, prefetch, early, who, i, k, j, first_size > 0)
     own_a, soon_a, got_a = m.get(np.where(here_a, 0.0, a_size), who, ao)
-    own_b, soon_b, got_b = m.get(np.where(here_b, 0.0, b_size), who, bo)
-    own, soon = own_a + own_b, soon_a + soon_b
+    own_b, soon_b, got_b = m.get(np.where(here_b, 0.0, b_size - first_size), who, bo)
+    own_o, soon_o, got_o = m.get(first_size, who, bo)
+    own, soon = own_a + own_b + own_o, soon_a + soon_b + soon_o
+    fetched = int(np.count_nonzero(got_a) + np.count_nonzero(got_b) + np.count_nonzero(got_o))
+    got_b = got_b + got_o
     first = np.concatenate([[True], who[1:] != who[:-1]]) if who.size else np.zeros(0, bool)
     before = np.where(first, 0.0, np.roll(work, 1)) if prefetch else np.zeros_like(soon)
     waits = own + np.maximum(0.0, soon - before)
@@ -205,7 +208,7 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     played = _Played(
         each(who, work), each(who, waits + claims), sums,
         each(who, got_a + got_b) + each(co, sent),
-        int(np.count_nonzero(got_a) + np.count_nonzero(got_b) + np.count_nonzero(sent)),
+        fetched + int(np.count_nonzero(sent)),
         float((work + waits).max(initial=0.0)),
     )  # fmt: skip
     served = each(ao, got_a) + each(bo, got_b) + each(who, sent)
@@ -245,13 +248,22 @@ def _soonest(
 
 
 def _asks_for_a_early(
-    c: ProductCounts, prefetch: int, who: np.ndarray, i: np.ndarray, k: np.ndarray, far: np.ndarray
+    c: ProductCounts,
+    prefetch: int,
+    who: np.ndarray,
+    i: np.ndarray,
+    k: np.ndarray,
+    far_a: np.ndarray,
+    b: tuple[np.ndarray, np.ndarray],
 ) -> np.ndarray:
-    """Whether the rank of each product fetches tiles of A one product ahead of B: another rank's tile of A says which
-    rows of B travel. `far`: both tiles are other ranks'."""
-    if c.spans is None or not prefetch:
+    """Whether the rank of each product fetches tiles of A one product ahead of B: another rank's tile of A, or row
+    offsets of a sparse B, say which rows of B travel. `far_a`, b[0]: whether A's and B's tile are other ranks'; b[1]:
+    whether row offsets are asked for."""
+    if not prefetch:
         return np.zeros(who.size, bool)
-    waits = far & one_by_one(c.spans[i, k, 5], c.spans[i, k, 2:4])
+    waits = b[0] & b[1]
+    if c.spans is not None:
+        waits = far_a & b[0] & one_by_one(c.spans[i, k, 5], c.spans[i, k, 2:4])
     return np.bincount(who, waits, c.ranks)[who] > 0  # type: ignore[no-any-return]
 
 
@@ -263,13 +275,16 @@ def _here_already(
     i: np.ndarray,
     k: np.ndarray,
     j: np.ndarray,
+    some: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Whether one of the products before, whose tiles a rank still has, had the tile of A, and what is needed of that
-    of B. `early`: where tiles of A are asked for one product ahead, they stay one longer."""
+    of B. `early`: where tiles of A are asked for one product ahead, they stay one longer. `some`: of a sparse tile of B
+    single rows are fetched."""
     kept = prefetch + 1 + early
     a, b = np.zeros(who.size, bool), np.zeros(who.size, bool)
     spans = np.zeros((who.size, 6)) if c.spans is None else c.spans[i, k]
-    begin, end, whole = spans[:, 2], spans[:, 3], ~one_by_one(spans[:, 5], spans[:, 2:4])
+    begin, end = spans[:, 2], spans[:, 3]
+    whole = ~some & ~one_by_one(spans[:, 5], spans[:, 2:4])
     for back in range(1, min(kept.max(initial=0), who.size - 1) + 1):
         new, old = slice(back, None), slice(None, -back)
         same = (who[new] == who[old]) & (k[new] == k[old]) & (kept[new] >= back)

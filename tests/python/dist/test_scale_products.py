@@ -353,6 +353,7 @@ class Map:
         edges = [_tile_counts.cuts(n, p) for n, p in zip(shape, cut, strict=True)]
         self.nnz = None if A is None else _tile_counts.tile_nnz(A, *edges).ravel()
         self.spans = None if A is None else _core.tile_spans(A._core, *self.tile_shape)
+        self.gathers = True
 
 
 @pytest.mark.parametrize("ranks", [4, 6])

@@ -35,6 +35,9 @@ class Pausing final : public Transport {
                   std::span<const std::int32_t> rows) override {
     return pause(), inner_->get_rows(to, from, row_bytes, rows);
   }
+  Ticket get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges) override {
+    return pause(), inner_->get_ranges(to, from, ranges);
+  }
   void wait(Ticket t) override { inner_->wait(t); }
   bool test(Ticket t) override { return inner_->test(t); }
   std::int64_t fetch_add(RemotePtr at, std::int64_t v) override {

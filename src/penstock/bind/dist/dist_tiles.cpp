@@ -267,7 +267,7 @@ nb::dict times_of(const TileTimes& t) {
   d["communication"] = t.communication;
   d["accumulation"] = t.accumulation, d["imbalance"] = t.imbalance, d["own"] = t.own, d["stolen"] = t.stolen;
   d["fetched_bytes"] = t.fetched, d["sent_bytes"] = t.sent, d["received_bytes"] = t.received,
-  d["flops"] = t.flops;
+  d["flops"] = t.flops, d["counted_bytes"] = t.counted;
   if (!t.broadcasts.empty()) d["broadcasts"] = t.broadcasts;
   return d;
 }
@@ -400,6 +400,7 @@ void add_map(nb::module_& m) {
       .def_prop_ro("tiles", [](const TileMap& t) { return nb::make_tuple(t.down(), t.across()); })
       .def_prop_ro("grid", [](const TileMap& t) { return nb::make_tuple(t.grid.rows, t.grid.cols); })
       .def_ro("sparse", &TileMap::sparse)
+      .def_ro("gathers", &TileMap::gathers)
       .def_prop_ro("dtype", [](const TileMap& t) { return dtype_of(t.value); })
       .def_prop_ro("nnz", nnz_of)
       .def_prop_ro("spans", spans_of)

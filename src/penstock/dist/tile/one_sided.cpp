@@ -32,11 +32,11 @@ constexpr std::int64_t kHostPiece = 4 << 20, kDevicePiece = 32 << 20;
 /// The least size of a piece that TileMail takes, and the bytes that a piece of a dense tile may need for its head.
 constexpr std::int64_t kLeastPiece = 1024, kPieceHead = 64;
 
-/// A product whose tiles are under way. Which rows of a dense B it needs, its tile of A says: where that is another rank's,
-/// they are asked for when it is here.
+/// A product whose tiles are under way. Which rows of B it needs, its tile of A says: where that is another rank's, they are
+/// asked for when it is here. Where entries of a sparse B are, the offsets of their rows say.
 struct Fetched {
   std::int64_t product = TileWork::kNone;
-  TileHere a, b, mask;
+  TileHere a, b, mask, offsets;
   bool asked_for_b = false;
 };
 
@@ -103,8 +103,9 @@ class OneSidedProduct {
         work_(prepared_, a, b, mail_, options.steal, options.seed),
         ahead_(products_ahead(*prepared_.local, prepared_.plan, a, b, options, steals_)) {
     if (ahead_ > 0)
-      waits_for_a_ = std::ranges::any_of(
-          products(), [&](const auto& p) { return (steals_ || p.owner == comm_->rank()) && waits_for_a(p); });
+      waits_ = std::ranges::any_of(
+          products(), [&](const auto& p) { return (steals_ || p.owner == comm_->rank()) && waits(p); });
+    times_.counted = prepared_.counted;
     times_.prepare = clock_.lap();
   }
 
@@ -139,7 +140,7 @@ class OneSidedProduct {
 
   /// Claims products and starts to fetch their tiles, until as many are under way as should be. False: no product is left.
   bool fetch_ahead() {
-    while (more_ && std::ssize(under_way_) <= ahead_ + waits_for_a_) {
+    while (more_ && std::ssize(under_way_) <= ahead_ + waits_) {
       const auto n = work_.next(times_);
       more_ = n != TileWork::kNone;
       if (!more_) break;
@@ -147,10 +148,13 @@ class OneSidedProduct {
       under_way_.push_back({n,
                             left_of(p).async_get_tile(p.i, p.k),
                             {},
-                            options_.mask ? options_.mask->async_get_tile(p.i, p.j) : TileHere{}});
+                            options_.mask ? options_.mask->async_get_tile(p.i, p.j) : TileHere{},
+                            needs_offsets(p)
+                                ? b_.async_get_offsets(p.k, p.j, left_of(p).map().at(p.i, p.k).col_span())
+                                : TileHere{}});
       auto& tiles = under_way_.back();
-      if (!waits_for_a(p)) ask_for_b(tiles);
-      times_.fetched += tiles.a.fetched() + tiles.mask.fetched();
+      if (!waits(p)) ask_for_b(tiles);
+      times_.fetched += tiles.a.fetched() + tiles.mask.fetched() + tiles.offsets.fetched();
     }
     return !under_way_.empty();
   }
@@ -160,13 +164,22 @@ class OneSidedProduct {
     return !b_.map().sparse && !b_.mine(p.k, p.j) &&
            b_.map().one_by_one(p.k, p.j, left.cols_met, left.col_span());
   }
-  bool waits_for_a(const TileProduct& p) const { return !left_of(p).mine(p.i, p.k) && needs_names(p); }
+  /// Whether single rows of a sparse tile travel.
+  bool needs_offsets(const TileProduct& p) const {
+    return b_.map().sparse && !b_.mine(p.k, p.j) && p.of_b < b_.map().bytes(p.k, p.j);
+  }
+  /// Whether rows of B cannot be asked for before something else is here.
+  bool waits(const TileProduct& p) const {
+    return needs_offsets(p) || (!left_of(p).mine(p.i, p.k) && needs_names(p));
+  }
 
-  /// Starts to fetch what a product needs of B; before that, waits for its tile of A if that says which rows these are.
+  /// Starts to fetch what a product needs of B; before that, waits for what says which rows these are and where they lie.
   void ask_for_b(Fetched& tiles) {
     if (std::exchange(tiles.asked_for_b, true)) return;
     const auto& p = products()[static_cast<std::size_t>(tiles.product)];
-    if (b_.map().sparse) tiles.b = b_.async_get_tile(p.k, p.j);
+    if (needs_offsets(p))
+      tiles.b = b_.async_get_rows(p.k, p.j, left_of(p).columns_met(p.i, p.k, tiles.a), tiles.offsets);
+    else if (b_.map().sparse) tiles.b = b_.async_get_tile(p.k, p.j);
     else if (needs_names(p)) tiles.b = b_.async_get_rows(p.k, p.j, left_of(p).columns_met(p.i, p.k, tiles.a));
     else tiles.b = b_.async_get_rows(p.k, p.j, left_of(p).map().at(p.i, p.k).col_span());
     times_.fetched += tiles.b.fetched();
@@ -259,7 +272,7 @@ class OneSidedProduct {
   TileMail mail_;
   TileWork work_;
   int ahead_;
-  bool waits_for_a_ = false;  // whether tiles of A are asked for one product earlier than rows of B
+  bool waits_ = false;  // whether what says which rows of B are needed is asked for one product earlier than these
   Partial partial_;
   TileSum* last_own_ = nullptr;  // the own tile of C that the product before went to
   std::deque<Fetched> under_way_;

@@ -42,6 +42,7 @@ struct TileTimes {
   double imbalance = 0;                              // waiting for others at the end
   std::int64_t own = 0, stolen = 0;                  // products
   std::int64_t fetched = 0, sent = 0, received = 0;  // bytes
+  std::int64_t counted = 0;                          // bytes of row offsets that were fetched to count products
   double flops = 0;                                  // that this rank did, by the plan
   std::string broadcasts;                            // SUMMA: what carries them (tile_broadcast.hpp)
 };
@@ -66,6 +67,7 @@ struct TilePlan {
   TileMap c;
   MultiplyPlan plan;
   std::shared_ptr<TileSplit> split;  // of A, where the plan is a cover's
+  std::int64_t counted = 0;          // bytes that this rank has fetched to count products
 };
 /// The tiles of A that a product of the plan multiplies.
 TileMatrix& left_of(const TilePlan& plan, TileMatrix& a, const TileProduct& product);

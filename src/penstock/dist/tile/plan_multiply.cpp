@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNames{"a", "b", "c", "cover"};
 
-/// Products in a plan, which takes up to 13 GB then (of a cover twice as many), and every rank has it.
+/// Products in a plan, which takes up to 15 GB then (of a cover twice as many), and every rank has it.
 constexpr std::int64_t kMostProducts = 1 << 28;
 
 std::string times(std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); }
@@ -28,6 +28,9 @@ ProductCount expected(const TileAt& a, const TileAt& b) {
   c.products = static_cast<double>(a.nnz) * static_cast<double>(b.nnz) / static_cast<double>(b.rows);
   const auto cols = static_cast<double>(b.cols), rows = static_cast<double>(a.rows);
   c.nnz = std::min(c.products, rows * cols * -std::expm1(-c.products / rows / cols));
+  if (a.cols_met >= 0)
+    c.met = std::round(static_cast<double>(a.cols_met) * static_cast<double>(b.nnz) /
+                       static_cast<double>(b.rows));
   return c;
 }
 
@@ -148,7 +151,11 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   const auto add = [&](std::int64_t i, std::int64_t k, std::int64_t j) {
     const auto& at = a.at(i, k);
     const auto& bt = b.at(k, j);
-    if (at.nnz == 0 || bt.nnz == 0 || (mask && mask->at(i, j).nnz == 0)) {
+    const bool counted = b.sparse && !counts.empty();
+    const auto count = !b.sparse ? ProductCount{}
+                       : counted ? counts[static_cast<std::size_t>((i * ks + k) * n + j)]
+                                 : expected(at, bt);
+    if (at.nnz == 0 || bt.nnz == 0 || (mask && mask->at(i, j).nnz == 0) || (counted && count.products == 0)) {
       ++plan.skipped;
       return;
     }
@@ -162,15 +169,14 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
     const auto area = static_cast<double>(ct.rows) * static_cast<double>(ct.cols);
     auto entries = area;
     if (b.sparse) {
-      const auto count =
-          counts.empty() ? expected(at, bt) : counts[static_cast<std::size_t>((i * ks + k) * n + j)];
       entries = mask ? std::min(count.nnz, static_cast<double>(mask->at(i, j).nnz)) : count.nnz;
       p.flops = 2 * count.products;
     } else {
       p.flops = 2 * static_cast<double>(at.nnz) * static_cast<double>(bt.cols);
     }
     if (a.owner(i, k) != p.owner) p.fetched += a.bytes(i, k);
-    if (b.owner(k, j) != p.owner) p.fetched += b.bytes_for(at, k, j);
+    p.of_b = b.bytes_for(at, k, j, static_cast<Offset>(count.met));
+    if (b.owner(k, j) != p.owner) p.fetched += p.of_b;
     if (mask && c.owner(i, j) != p.owner) p.fetched += mask->bytes(i, j);
     part = std::min(part + entries, mask ? static_cast<double>(mask->at(i, j).nnz) : area);
     touched = touched.with(at.row_span());

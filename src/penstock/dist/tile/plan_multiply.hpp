@@ -24,6 +24,7 @@ struct TileProduct {
   std::int32_t turn = 0;     // its place among its owner's products
   bool at_b = false;         // of the part of A that goes to B (cover)
   std::int64_t fetched = 0;  // bytes that it needs of A(i, k) and B(k, j) where they are not the owner's
+  std::int64_t of_b = 0;     // bytes that it needs of B(k, j), wherever that is
   /// Bytes of the result where C(i, j) is not the owner's; sparse: expected; of a copy of a dense tile (replicas): at most.
   std::int64_t sent = 0;
   double flops = 0;  // multiplications and additions; SpGEMM: expected, or counted
@@ -33,6 +34,7 @@ struct TileProduct {
 struct ProductCount {
   double products = 0;  // of entries
   double nnz = 0;       // of the result, at most: products that meet counted as if columns were spread evenly
+  double met = -1;      // entries of B in rows for which A has columns; -1: unknown
 };
 
 /// `count` copies of C: layer l has the ranks whose column of the grid (or row, where `count` does not divide the columns)
@@ -89,9 +91,10 @@ void require_mask(const TileMap& mask, const TileMap& c);
 /// The directory of A B, on A's grid: sparse (without entries) where both are.
 TileMap product_map(const TileMap& a, const TileMap& b, TileValue value);
 
-/// Products of entries and expected entries of the result for every product of sparse tiles: each owner of a tile of A
-/// fetches the row offsets of the tiles of B, counts exactly, and all share the numbers. Collective.
-std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b);
+/// Products of entries, expected entries of the result and, where single rows travel, entries of B that are needed, for every
+/// product of sparse tiles: each owner of a tile of A fetches row offsets of the tiles of B, counts exactly, and all share the
+/// numbers. `fetched` becomes the bytes of these offsets. Collective.
+std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b, std::int64_t* fetched = nullptr);
 
 std::vector<PlanLoad> loads(const MultiplyPlan& plan, const TileMap& c);
 /// The loads of the ranks, and the first `most` products.

@@ -99,6 +99,7 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
   TileBroadcasts broadcasts(comm, comm->split(row, col), comm->split(col, row), a.transport()->where());
   times.broadcasts = broadcasts.by();
   Stages as(a, false, row, grid.rows, grid.cols), bs(b, true, col, grid.cols, grid.rows);
+  times.counted = plan.counted;
   TileSums sums(plan, a);
   times.prepare = clock.lap();
 

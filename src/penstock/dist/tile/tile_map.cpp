@@ -52,9 +52,15 @@ std::int64_t TileMap::bytes(std::int64_t i, std::int64_t j) const {
   return blob_bytes(sparse, value, t.rows, t.cols, t.nnz);
 }
 
-std::int64_t TileMap::bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const {
-  if (sparse) return bytes(i, j);
+std::int64_t TileMap::bytes_for(const TileAt& left, std::int64_t i, std::int64_t j, Offset met) const {
   const auto all = left.col_span();
+  if (sparse) {
+    const auto whole = bytes(i, j);
+    if (!gathers || met < 0 || left.cols_met < 0) return whole;
+    const auto some = (all.size() + 1) * 8 + met * (4 + bytes_of(value));
+    // A row is two ranges, of columns and of values, each of which is named.
+    return some + 2 * kRowName * left.cols_met < whole ? some : whole;
+  }
   return (one_by_one(i, j, left.cols_met, all) ? left.cols_met : all.size()) * at(i, j).cols *
          bytes_of(value);
 }

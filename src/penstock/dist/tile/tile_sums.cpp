@@ -210,7 +210,7 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   const bool cuts = options.kept == Stationary::cover && a.map().grid.rows > 1;
   if (options.kept == Stationary::cover) require_cover(a, b, options);
   std::vector<ProductCount> counts;
-  if (b.map().sparse) counts = count_products(a, b);
+  if (b.map().sparse) counts = count_products(a, b, &out.counted);
   require_memory(a, b, out.c, counts, options, cuts && !a.split());
   if (cuts) {
     out.split = split_of(a);

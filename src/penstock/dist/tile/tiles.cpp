@@ -275,7 +275,7 @@ TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host
     here.landing_ = start(i, j, bytes, to_host);
     here.fetched_ = bytes.size();
   }
-  here.landing_->rows = rows, here.landing_->named = named;
+  here.landing_->rows = rows, here.landing_->named = named, here.landing_->nnz = here.tile_.nnz;
   held = here.landing_;
   return here;
 }
@@ -290,8 +290,70 @@ TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, Span rows) {
 }
 
 TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named) {
-  require(!map_.sparse, "a sparse tile is fetched as a whole");
+  require(!map_.sparse, "the rows of a sparse tile are fetched with the help of their offsets");
   return get(i, j, named->empty() ? Span{0, 0} : Span{named->front(), named->back() + 1}, false, named);
+}
+
+TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named,
+                                    const TileHere& offsets) {
+  require_tile(i, j);
+  require(map_.sparse && map_.gathers, "offsets of rows are of sparse tiles in host memory");
+  TileHere here;
+  here.tile_ = map_.at(i, j);
+  if (mine(i, j)) {
+    here.own_ = own_tile(i, j);
+    return here;
+  }
+  const Span rows = named->empty() ? Span{0, 0} : Span{named->front(), named->back() + 1};
+  auto& held = held_[map_.number(i, j)];
+  here.landing_ = held.lock();
+  if (!here.landing_ || !here.landing_->has(rows, named)) {
+    here.landing_ = start_rows(i, j, *named, reinterpret_cast<const Offset*>(offsets.data()));
+    here.landing_->rows = rows, here.landing_->named = named;
+    here.fetched_ = here.landing_->nnz * (4 + bytes_of(map_.value));
+    held = here.landing_;
+  }
+  here.tile_.nnz = here.landing_->nnz;
+  return here;
+}
+
+/// Starts to fetch the entries of some rows of a sparse tile, to a tile that has only these.
+std::shared_ptr<TileHere::Landing> TileMatrix::start_rows(std::int64_t i, std::int64_t j,
+                                                          const std::vector<Index>& named,
+                                                          const Offset* from) {
+  const auto& tile = map_.at(i, j);
+  const auto value = bytes_of(map_.value);
+  Offset met = 0;
+  for (const auto r : named) met += from[r + 1] - from[r];
+  auto landing = land(blob_bytes(true, map_.value, tile.rows, tile.cols, met), false);
+  landing->nnz = met;
+  auto* const to = static_cast<std::byte*>(landing->memory.get());
+  auto* const ends = reinterpret_cast<Offset*>(to);
+  const auto columns = (tile.rows + 1) * 8;
+  const auto values_there = columns + padded_to(tile.nnz * 4, 8), values_here = columns + padded_to(met * 4, 8);
+  if (met % 2 != 0) std::memset(to + columns + met * 4, 0, 4);
+  std::vector<ByteRange> of_columns, of_values;
+  std::int64_t row = 0;
+  Offset n = 0;
+  for (const auto r : named) {
+    const auto begin = from[r], count = from[r + 1] - begin;
+    for (; row <= r; ++row) ends[row] = n;
+    if (count == 0) continue;
+    // Rows whose entries lie side by side are one range.
+    if (auto* last = of_columns.empty() ? nullptr : &of_columns.back();
+        last && last->there + last->bytes == columns + begin * 4) {
+      last->bytes += count * 4;
+      if (value > 0) of_values.back().bytes += count * value;
+    } else {
+      of_columns.push_back({columns + begin * 4, columns + n * 4, count * 4});
+      if (value > 0) of_values.push_back({values_there + begin * value, values_here + n * value, count * value});
+    }
+    n += count;
+  }
+  for (; row <= tile.rows; ++row) ends[row] = n;
+  of_columns.insert(of_columns.end(), of_values.begin(), of_values.end());
+  landing->ticket = transport_->get_ranges(to, {map_.owner(i, j), tile.offset}, of_columns);
+  return landing;
 }
 
 TileRows TileMatrix::columns_met(std::int64_t i, std::int64_t j, const TileHere& here) {
@@ -325,7 +387,7 @@ TileHere TileMatrix::get_rows_on_host(std::int64_t i, std::int64_t j, Span rows)
   return here;
 }
 
-TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
+TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j, Span rows) {
   require_tile(i, j);
   require(map_.sparse, "a dense tile has no row offsets");
   TileHere here;
@@ -334,8 +396,9 @@ TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
     here.own_ = own_tile(i, j);
     return here;
   }
-  here.fetched_ = (here.tile_.rows + 1) * 8;
-  here.landing_ = start(i, j, {0, here.fetched_}, false);
+  const Span bytes{rows.first * 8, (rows.end + 1) * 8};
+  here.fetched_ = bytes.size();
+  here.landing_ = start(i, j, bytes, false);
   return here;
 }
 

@@ -91,8 +91,9 @@ struct TileMap {
   /// Whether `met` of the rows in a span of dense tile (i, j) travel one by one, and not all of them in one piece.
   bool one_by_one(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   /// The bytes that are fetched of tile (i, j) when it is the right factor of `left`: of a dense tile only the rows that
-  /// meet columns of `left` with entries, or those between the first and the last of these.
-  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const;
+  /// meet columns of `left` with entries, or those between the first and the last of these. Of a sparse tile with `met`
+  /// entries in such rows (-1: unknown) row offsets and these entries, where that is clearly less than the whole tile.
+  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j, Offset met = -1) const;
   /// The bytes that travel of a sum for tile (i, j), dense, with products in `met` rows of a span.
   std::int64_t bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   Offset nnz() const;
@@ -152,6 +153,7 @@ class TileHere {
     Transport::Ticket ticket = 0;
     Span rows;       // the rows that are fetched; the memory on the host ends behind the last of them
     TileRows named;  // null: all of `rows`
+    Offset nnz = 0;  // entries that are here
     bool has(Span wanted, const TileRows& some) const;
     ~Landing();
   };
@@ -213,6 +215,9 @@ class TileMatrix {
   /// The same of some rows of a dense tile. The places of the other rows must not be read.
   TileHere async_get_rows(std::int64_t i, std::int64_t j, Span rows);
   TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named);
+  /// The same of a sparse tile: `offsets` has the offsets of these rows and of the ones after them. What comes is a sparse
+  /// tile whose other rows are empty.
+  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named, const TileHere& offsets);
   /// The columns of a sparse tile with entries. `here` has its bytes; what is found for an own tile is kept.
   TileRows columns_met(std::int64_t i, std::int64_t j, const TileHere& here);
   /// The tile in host memory, wherever the tiles are; the second call also waits for it.
@@ -221,8 +226,9 @@ class TileMatrix {
   /// Some rows of a dense tile in host memory, at the places that they have in the tile. The places of the other rows must
   /// not be read.
   TileHere get_rows_on_host(std::int64_t i, std::int64_t j, Span rows);
-  /// Starts to fetch the row offsets of a sparse tile, without its entries, to where the tiles are.
-  TileHere async_get_offsets(std::int64_t i, std::int64_t j);
+  /// Starts to fetch the offsets of some rows of a sparse tile, without entries, to where the tiles are: those of `rows` and
+  /// the one after them. The places of the others must not be read.
+  TileHere async_get_offsets(std::int64_t i, std::int64_t j, Span rows);
   /// The bytes of an own tile, where they are, to be written between barriers.
   std::byte* own_tile(std::int64_t i, std::int64_t j);
   /// An own tile while the host writes all of it: the tile itself, or, where it is a device's, memory of its size that
@@ -248,6 +254,8 @@ class TileMatrix {
   void require_tile(std::int64_t i, std::int64_t j) const;
   std::shared_ptr<TileHere::Landing> land(std::int64_t bytes, bool to_host);
   std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, Span bytes, bool to_host);
+  std::shared_ptr<TileHere::Landing> start_rows(std::int64_t i, std::int64_t j,
+                                                const std::vector<Index>& named, const Offset* offsets);
   TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host, const TileRows& named = nullptr);
 
   std::shared_ptr<Comm> comm_;
