@@ -251,6 +251,8 @@ nb::dict products_of(const Plan& p) {
   d["owner"] = column<std::int32_t>(v, [](auto& x) { return x.owner; });
   d["fetched"] = column<std::int64_t>(v, [](auto& x) { return x.fetched; });
   d["sent"] = column<std::int64_t>(v, [](auto& x) { return x.sent; });
+  d["far_fetched"] = column<std::int64_t>(v, [](auto& x) { return x.far_fetched; });
+  d["far_sent"] = column<std::int64_t>(v, [](auto& x) { return x.far_sent; });
   d["flops"] = column<double>(v, [](auto& x) { return x.flops; });
   return d;
 }
@@ -268,16 +270,18 @@ nb::dict times_of(const TileTimes& t) {
   d["accumulation"] = t.accumulation, d["imbalance"] = t.imbalance, d["own"] = t.own, d["stolen"] = t.stolen;
   d["fetched_bytes"] = t.fetched, d["sent_bytes"] = t.sent, d["received_bytes"] = t.received,
   d["flops"] = t.flops, d["counted_bytes"] = t.counted;
+  d["far_fetched_bytes"] = t.far_fetched, d["far_sent_bytes"] = t.far_sent;
   if (!t.broadcasts.empty()) d["broadcasts"] = t.broadcasts;
   return d;
 }
 
 nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm,
                          const std::string& stealing, int prefetch, const std::string& semiring,
-                         std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas) {
+                         std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas,
+                         const std::vector<int>& nodes) {
   TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
   options.steal = steal(stealing);
-  options.mask = mask, options.replicas = replicas;
+  options.mask = mask, options.replicas = replicas, options.nodes = nodes;
   if (algorithm != "summa") options.kept = stationary(algorithm);
   std::shared_ptr<TileMatrix> c;
   Plan plan;
@@ -373,9 +377,22 @@ nb::list loads_of(const Plan& p) {
   for (const auto& l : loads(p.plan, p.c)) {
     nb::dict d;
     d["products"] = l.products, d["fetched"] = l.fetched, d["sent"] = l.sent, d["received"] = l.received;
-    d["flops"] = l.flops;
+    d["flops"] = l.flops, d["far_fetched"] = l.far_fetched, d["far_sent"] = l.far_sent;
     out.append(d);
   }
+  return out;
+}
+
+/// What the ranks of nodes share: copies of tiles of A and B, sums for tiles of C.
+nb::list shared_of(const Plan& p) {
+  nb::list out;
+  const auto add = [&](const char* of, int node, std::int64_t tile, int rank, std::int64_t bytes) {
+    nb::dict d;
+    d["of"] = of, d["node"] = node, d["tile"] = tile, d["rank"] = rank, d["bytes"] = bytes;
+    out.append(d);
+  };
+  for (const auto& c : p.plan.copies) add(c.of_a ? "A" : "B", c.node, c.tile, c.rank, c.bytes);
+  for (const auto& s : p.plan.sums) add("C", s.node, s.tile, s.rank, s.bytes);
   return out;
 }
 
@@ -420,6 +437,7 @@ void add_plan(nb::module_& m) {
       .def_prop_ro("tiles", [](const Plan& p) { return nb::make_tuple(p.plan.m, p.plan.k, p.plan.n); })
       .def_prop_ro("skipped", [](const Plan& p) { return p.plan.skipped; })
       .def_prop_ro("loads", loads_of)
+      .def_prop_ro("shared", shared_of)
       .def("text", text_of_plan, arg("most") = 20)
       .def("__repr__", [](const Plan& p) { return text(p.plan, p.c); });
   m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"), arg("replicas") = 1);
@@ -456,7 +474,8 @@ void add_products(nb::module_& m) {
         arg("replicas"));
   m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"),
-        arg("semiring"), arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
+        arg("semiring"), arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1,
+        arg("nodes") = std::vector<int>{});
 }
 
 }  // namespace

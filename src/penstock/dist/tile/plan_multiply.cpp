@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNames{"a", "b", "c", "cover"};
 
-/// Products in a plan, which takes up to 15 GB then (of a cover twice as many), and every rank has it.
+/// Products in a plan, which takes up to 19 GB then (of a cover twice as many), and every rank has it.
 constexpr std::int64_t kMostProducts = 1 << 28;
 
 std::string times(std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); }
@@ -216,15 +216,32 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   return plan;
 }
 
+int receiver(const MultiplyPlan& plan, const TileMap& c, const TileProduct& p) {
+  const auto owner = c.owner(p.i, p.j);
+  if (plan.sums.empty()) return owner;
+  const auto key = std::pair{plan.nodes[static_cast<std::size_t>(p.owner)], c.number(p.i, p.j)};
+  const auto at = std::ranges::lower_bound(plan.sums, key, {}, [](auto& s) { return std::pair{s.node, s.tile}; });
+  return at != plan.sums.end() && std::pair{at->node, at->tile} == key ? at->rank : owner;
+}
+
 std::vector<PlanLoad> loads(const MultiplyPlan& plan, const TileMap& c) {
   std::vector<PlanLoad> out(static_cast<std::size_t>(plan.ranks));
   for (const auto& p : plan.products) {
     auto& load = out[static_cast<std::size_t>(p.owner)];
     ++load.products;
-    load.fetched += p.fetched;
-    load.sent += p.sent;
+    load.fetched += p.fetched, load.far_fetched += p.far_fetched;
+    load.sent += p.sent, load.far_sent += p.far_sent;
     load.flops += p.flops;
-    out[static_cast<std::size_t>(c.owner(p.i, p.j))].received += p.sent;
+    out[static_cast<std::size_t>(receiver(plan, c, p))].received += p.sent;
+  }
+  for (const auto& copy : plan.copies) {
+    auto& load = out[static_cast<std::size_t>(copy.rank)];
+    load.fetched += copy.bytes, load.far_fetched += copy.bytes;
+  }
+  for (const auto& sum : plan.sums) {
+    auto& load = out[static_cast<std::size_t>(sum.rank)];
+    load.sent += sum.bytes, load.far_sent += sum.bytes;
+    out[static_cast<std::size_t>(c.owner(sum.tile / c.across(), sum.tile % c.across()))].received += sum.bytes;
   }
   return out;
 }
@@ -249,6 +266,13 @@ std::string text(const MultiplyPlan& plan, const TileMap& c, std::int64_t most) 
                   static_cast<double>(l.received) / 1e6, l.flops / 1e9);
   }
   if (std::ssize(all) > most) out += "  ... " + std::to_string(std::ssize(all) - most) + " more ranks\n";
+  if (!plan.nodes.empty()) {
+    std::int64_t far = 0;
+    for (const auto& l : all) far += l.far_fetched + l.far_sent;
+    out += line("  between nodes %.3f MB, with %lld tiles and %lld sums shared within nodes\n",
+                static_cast<double>(far) / 1e6, static_cast<long long>(plan.copies.size()),
+                static_cast<long long>(plan.sums.size()));
+  }
   if (mean > 0) out += line("  imbalance of work, most over mean: %.3f\n", largest / mean);
   out += "     i     k     j  owner   fetched bytes      sent bytes        flops\n";
   for (std::int64_t n = 0; n < std::min(most, std::ssize(plan.products)); ++n) {

@@ -10,6 +10,7 @@
 #include "penstock/dist/tile/one_sided.hpp"
 #include "penstock/dist/tile/tile_cover.hpp"
 #include "penstock/dist/tile/tile_gpu.hpp"
+#include "penstock/dist/tile/tile_nodes.hpp"
 
 namespace penstock {
 namespace {
@@ -206,6 +207,7 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
       throw Error(Errc::not_compiled,
                   "products of tiles on a device cannot be masked: cut the tiles without device=");
   }
+  if (!options.nodes.empty()) require_nodes(a, b, options);
   // With one row of ranks, who has B(k, j) has C(i, j): nothing is to be cut.
   const bool cuts = options.kept == Stationary::cover && a.map().grid.rows > 1;
   if (options.kept == Stationary::cover) require_cover(a, b, options);
@@ -220,12 +222,22 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
     out.plan = plan_multiply(a.map(), b.map(), out.c, kept, counts, mask, options.replicas);
     out.plan.kept = options.kept;
   }
+  out.mask = mask;
+  if (!options.nodes.empty()) share_within_nodes(out, a, b, options.nodes, counts);
   return out;
 }
 
 TileMatrix& left_of(const TilePlan& plan, TileMatrix& a, const TileProduct& product) {
+  if (plan.copies && plan.copies->of_a[static_cast<std::size_t>(a.map().number(product.i, product.k))])
+    return plan.copies->a;
   if (!plan.split) return a;
   return product.at_b ? plan.split->at_b : plan.split->at_c;
+}
+
+TileMatrix& right_of(const TilePlan& plan, TileMatrix& b, const TileProduct& product) {
+  if (plan.copies && plan.copies->of_b[static_cast<std::size_t>(b.map().number(product.k, product.j))])
+    return plan.copies->b;
+  return b;
 }
 
 std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {

@@ -35,6 +35,13 @@ constexpr std::int64_t kCopied = 256 << 10;
 /// Pieces of device memory that are kept for later gets; what is landed in beyond these is freed.
 constexpr std::size_t kKeptPieces = 4;
 
+/// Entries of these rows.
+Offset entries_of(const std::vector<Index>& rows, const Offset* ends) {
+  Offset n = 0;
+  for (const auto r : rows) n += ends[r + 1] - ends[r];
+  return n;
+}
+
 void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
   parallel_ranges(bytes, kCopied, [&](std::int64_t first, std::int64_t last) {
     std::memcpy(to + first, static_cast<const std::byte*>(from) + first,
@@ -245,7 +252,7 @@ std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_
                                                      bool to_host) {
   auto landing = land(bytes.end, to_host);
   landing->ticket = transport_->get(static_cast<std::byte*>(landing->memory.get()) + bytes.first,
-                                    {map_.owner(i, j), map_.at(i, j).offset + bytes.first}, bytes.size());
+                                    {owner(i, j), map_.at(i, j).offset + bytes.first}, bytes.size());
   return landing;
 }
 
@@ -268,7 +275,7 @@ TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host
   if (named) {
     here.landing_ = land(rows.end * each, to_host);
     here.landing_->ticket = transport_->get_rows(here.landing_->memory.get(),
-                                                 {map_.owner(i, j), here.tile_.offset}, each, *named);
+                                                 {owner(i, j), here.tile_.offset}, each, *named);
     here.fetched_ = std::ssize(*named) * each;
   } else {
     if (!map_.sparse) bytes = {rows.first * each, rows.end * each};
@@ -308,8 +315,13 @@ TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRo
   auto& held = held_[map_.number(i, j)];
   here.landing_ = held.lock();
   if (!here.landing_ || !here.landing_->has(rows, named)) {
-    here.landing_ = start_rows(i, j, *named, reinterpret_cast<const Offset*>(offsets.data()));
-    here.landing_->rows = rows, here.landing_->named = named;
+    const auto* const from = reinterpret_cast<const Offset*>(offsets.data());
+    const auto met = entries_of(*named, from);
+    const auto& tile = map_.at(i, j);
+    here.landing_ = land(blob_bytes(true, map_.value, tile.rows, tile.cols, met), false);
+    here.landing_->rows = rows, here.landing_->named = named, here.landing_->nnz = met;
+    here.landing_->ticket =
+        start_rows(static_cast<std::byte*>(here.landing_->memory.get()), i, j, *named, from);
     here.fetched_ = here.landing_->nnz * (4 + bytes_of(map_.value));
     held = here.landing_;
   }
@@ -317,17 +329,11 @@ TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRo
   return here;
 }
 
-/// Starts to fetch the entries of some rows of a sparse tile, to a tile that has only these.
-std::shared_ptr<TileHere::Landing> TileMatrix::start_rows(std::int64_t i, std::int64_t j,
-                                                          const std::vector<Index>& named,
-                                                          const Offset* from) {
+/// Starts to fetch the entries of some rows of a sparse tile to a blob that has only these.
+Transport::Ticket TileMatrix::start_rows(std::byte* to, std::int64_t i, std::int64_t j,
+                                         const std::vector<Index>& named, const Offset* from) {
   const auto& tile = map_.at(i, j);
-  const auto value = bytes_of(map_.value);
-  Offset met = 0;
-  for (const auto r : named) met += from[r + 1] - from[r];
-  auto landing = land(blob_bytes(true, map_.value, tile.rows, tile.cols, met), false);
-  landing->nnz = met;
-  auto* const to = static_cast<std::byte*>(landing->memory.get());
+  const auto value = bytes_of(map_.value), met = entries_of(named, from);
   auto* const ends = reinterpret_cast<Offset*>(to);
   const auto columns = (tile.rows + 1) * 8;
   const auto values_there = columns + padded_to(tile.nnz * 4, 8), values_here = columns + padded_to(met * 4, 8);
@@ -340,20 +346,44 @@ std::shared_ptr<TileHere::Landing> TileMatrix::start_rows(std::int64_t i, std::i
     for (; row <= r; ++row) ends[row] = n;
     if (count == 0) continue;
     // Rows whose entries lie side by side are one range.
-    if (auto* last = of_columns.empty() ? nullptr : &of_columns.back();
-        last && last->there + last->bytes == columns + begin * 4) {
-      last->bytes += count * 4;
+    if (!of_columns.empty() && of_columns.back().there + of_columns.back().bytes == columns + begin * 4) {
+      of_columns.back().bytes += count * 4;
       if (value > 0) of_values.back().bytes += count * value;
     } else {
       of_columns.push_back({columns + begin * 4, columns + n * 4, count * 4});
-      if (value > 0) of_values.push_back({values_there + begin * value, values_here + n * value, count * value});
+      if (value > 0)
+        of_values.push_back({values_there + begin * value, values_here + n * value, count * value});
     }
     n += count;
   }
   for (; row <= tile.rows; ++row) ends[row] = n;
   of_columns.insert(of_columns.end(), of_values.begin(), of_values.end());
-  landing->ticket = transport_->get_ranges(to, {map_.owner(i, j), tile.offset}, of_columns);
-  return landing;
+  return transport_->get_ranges(to, {owner(i, j), tile.offset}, of_columns);
+}
+
+Transport::Ticket TileMatrix::fetch_to(std::byte* to, std::int64_t number, Span rows, const TileRows& named,
+                                       const TileHere* offsets) {
+  const auto i = number / map_.across(), j = number % map_.across();
+  require_tile(i, j);
+  const RemotePtr from{owner(i, j), map_.at(i, j).offset};
+  if (offsets) return start_rows(to, i, j, *named, reinterpret_cast<const Offset*>(offsets->data()));
+  if (map_.sparse) return transport_->get(to, from, map_.bytes(i, j));
+  const auto each = map_.at(i, j).cols * bytes_of(map_.value);
+  if (named) return transport_->get_rows(to, from, each, *named);
+  return transport_->get(to + rows.first * each, {from.rank, from.offset + rows.first * each}, rows.size() * each);
+}
+
+TileMatrix TileMatrix::elsewhere(std::shared_ptr<Transport> transport) const {
+  auto out = *this;
+  out.transport_ = std::move(transport);
+  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;
+  return out;
+}
+
+void TileMatrix::move_tile(std::int64_t number, int rank, std::int64_t offset, Offset nnz) {
+  auto& tile = map_.tiles[static_cast<std::size_t>(number)];
+  moved_[number] = rank, tile.offset = offset;
+  if (map_.sparse) tile.nnz = nnz;
 }
 
 TileRows TileMatrix::columns_met(std::int64_t i, std::int64_t j, const TileHere& here) {

@@ -93,7 +93,10 @@ struct TileMap {
   /// The bytes that are fetched of tile (i, j) when it is the right factor of `left`: of a dense tile only the rows that
   /// meet columns of `left` with entries, or those between the first and the last of these. Of a sparse tile with `met`
   /// entries in such rows (-1: unknown) row offsets and these entries, where that is clearly less than the whole tile.
-  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j, Offset met = -1) const;
+  std::int64_t bytes_for(const TileAt& left, const TileAt& tile, Offset met = -1) const;
+  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j, Offset met = -1) const {
+    return bytes_for(left, at(i, j), met);
+  }
   /// The bytes that travel of a sum for tile (i, j), dense, with products in `met` rows of a span.
   std::int64_t bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   Offset nnz() const;
@@ -205,7 +208,12 @@ class TileMatrix {
   const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
   /// Its entries in two parts (tile_cover.hpp), once a product has made them; null before, and after renew_tiles().
   std::shared_ptr<TileSplit>& split() { return split_; }
-  bool mine(std::int64_t i, std::int64_t j) const { return map_.owner(i, j) == comm_->rank(); }
+  bool mine(std::int64_t i, std::int64_t j) const { return owner(i, j) == comm_->rank(); }
+  /// The rank that has the tile.
+  int owner(std::int64_t i, std::int64_t j) const {
+    const auto at = moved_.find(map_.number(i, j));
+    return at == moved_.end() ? map_.owner(i, j) : at->second;
+  }
   bool on_device() const { return penstock::on_device(*transport_); }
   Where where() const { return transport_->where(); }  // whose memory its tiles are
 
@@ -244,6 +252,14 @@ class TileMatrix {
   /// Rows [first, last) of tiles, where they are: it shares this matrix's arena. `first` is a multiple of the grid's rows, so
   /// that owners stay. Not collective.
   TileMatrix rows_of_tiles(std::int64_t first, std::int64_t last) const;
+  /// Starts to fetch some of another rank's tile to memory of the caller, where it lies as async_get_rows() has it: `rows` of a
+  /// dense tile, or of these the `named` ones; of a sparse one all, or the named rows, whose `offsets` are here.
+  Transport::Ticket fetch_to(std::byte* to, std::int64_t number, Span rows, const TileRows& named,
+                             const TileHere* offsets);
+  /// The same matrix over another transport, for tiles that move_tile() then says are there. Not collective.
+  TileMatrix elsewhere(std::shared_ptr<Transport> transport) const;
+  /// A tile that has `nnz` entries is read from a rank's arena at `offset`.
+  void move_tile(std::int64_t number, int rank, std::int64_t offset, Offset nnz);
   /// Overwrites a dense tile of any rank; done on return. A rank that reads the tile meanwhile may see a part of the new one.
   void replace_tile(std::int64_t i, std::int64_t j, const std::byte* data);
   /// Gives own tiles of a sparse matrix other entries: entries[number] says how many, and `fill` writes them. Tiles that
@@ -254,8 +270,8 @@ class TileMatrix {
   void require_tile(std::int64_t i, std::int64_t j) const;
   std::shared_ptr<TileHere::Landing> land(std::int64_t bytes, bool to_host);
   std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, Span bytes, bool to_host);
-  std::shared_ptr<TileHere::Landing> start_rows(std::int64_t i, std::int64_t j,
-                                                const std::vector<Index>& named, const Offset* offsets);
+  Transport::Ticket start_rows(std::byte* to, std::int64_t i, std::int64_t j, const std::vector<Index>& named,
+                               const Offset* offsets);
   TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host, const TileRows& named = nullptr);
 
   std::shared_ptr<Comm> comm_;
@@ -270,6 +286,7 @@ class TileMatrix {
   /// Fetched tiles that someone may still hold, by their number.
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_, held_on_host_;
   std::map<std::int64_t, TileRows> columns_met_;
+  std::map<std::int64_t, int> moved_;  // ranks that have tiles in place of their owners
   std::shared_ptr<TileSplit> split_;
   std::shared_ptr<TileHere::Pool> pool_;
   std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();

@@ -36,6 +36,13 @@ def check_tiles(comm):
         {"stationary": "cover", "steal": True},
     ):
         np.testing.assert_allclose(ps.dist.matmul(rows, z, **how).collect(), a @ wide)
+    for how in ("a", "b", "c", "cover"):  # nodes of two ranks, and of one
+        c = ps.dist.matmul(rows, z, how, nodes=2)
+        np.testing.assert_allclose(c.collect(), a @ wide)
+        assert c.times["far_fetched_bytes"] <= c.plan().loads[comm.rank]["far_fetched"]
+        if how != "cover":
+            d = ps.dist.matmul(rows, rows, how, nodes=2)
+            np.testing.assert_allclose(d.collect() @ wide, a @ (a @ wide))
 
 
 def check(comm):
@@ -65,6 +72,14 @@ def check(comm):
             np.testing.assert_array_equal(some[entries], theirs[entries])
             some[entries] = 0
             assert not some.any()
+        # ranges of bytes, from places that do not ascend to others that do not
+        starts = np.random.default_rng(8).permutation(200)[:150] * 200
+        lengths = np.random.default_rng(9).integers(0, 190, 150)
+        out, wanted = np.zeros(40_000, np.uint8), np.zeros(40_000, np.uint8)
+        for to, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+            wanted[200 * to : 200 * to + length] = theirs.view(np.uint8)[start : start + length]
+        t.get_ranges(out, r, 64, np.stack([starts, 200 * np.arange(150), lengths], axis=1))
+        np.testing.assert_array_equal(out, wanted)
     # claims
     claimed = []
     while (k := t.fetch_add(n - 1, 8)) < CLAIMS:
