@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -55,6 +56,9 @@ class ProductCounts:
     # Where B is sparse: (M, K, N) bytes of B[k, j] that a product with A[i, k] fetches, and (M, K) those of them that
     # are row offsets, where single rows travel
     rows_of_b: tuple[np.ndarray, np.ndarray] | None = None
+    word_of_b: int = 0  # bytes of a value of B
+    # The columns of every tile of A, as rows of (M K) x columns of A; where B is sparse, entries of its rows by tiles
+    lists: Callable[[], tuple[csr_array, csr_array | None]] | None = None
 
     def __repr__(self) -> str:
         m, k, n = self.tiles
@@ -166,14 +170,20 @@ def csr_bytes(nnz: np.ndarray, rows: np.ndarray, word: int) -> np.ndarray:
 
 
 def rows_alone(
-    b: np.ndarray, spans: np.ndarray, met: np.ndarray, entries: np.ndarray, word: int
+    b: np.ndarray,
+    spans: np.ndarray,
+    met: np.ndarray,
+    entries: np.ndarray,
+    word: int,
+    alone: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """`ProductCounts.rows_of_b`, as TileMap::bytes_for of the core has it. spans, met: (M, K) columns of A[i, k]
-    from the first to the last, and those with entries. entries: (M, K, N) of B[k, j] in rows that these name."""
+    from the first to the last, and those with entries. entries: (M, K, N) of B[k, j] in rows that these name. `alone`: b is (M, K), of one product each."""
     offsets = (spans + 1.0) * _OFFSET
     some = offsets[:, :, None] + entries * float(4 + word)
     named = some + 2.0 * _ROW_NAME * met[:, :, None]
-    return np.where(named < b[None], some, b[None]), offsets
+    whole = b[:, :, None] if alone else b[None]
+    return np.where(named < whole, some, whole), offsets
 
 
 def _check(ranks: int, m: int, k: int, n: int) -> None:
@@ -248,6 +258,8 @@ def count_spmm(
         local,
         *owners,
         spans=spans,
+        word_of_b=word,
+        lists=lambda: (_spread(A, rows, inner), None),
     )
 
 
@@ -380,4 +392,5 @@ def count_spgemm(
     return ProductCounts(
         "spgemm", ranks, grid, shape, a, b, c, a_nnz, entry * part + offsets, 2 * products, local,
         *_owners(grid, rows, inner, cols), found, rows_of_b=travel,
+        word_of_b=0 if B.dtype == np.bool_ else B.dtype.itemsize, lists=lambda: (spread, gathered),
     )  # fmt: skip

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from dist_support import run
+from penstock.dist._tile_counts import count_spgemm, count_spmm
+from penstock.dist._tile_price import price_product
 
 import penstock as ps
 
@@ -130,6 +132,12 @@ def test_a_row_crosses_once(ranks, of_node):
         return found
 
     found = run(work, ranks)[0]
+    network = ps.dist.networks["hdr-infiniband"].on(of_node)
+    counts = count_spmm(A, WIDTH, ranks, grid=(ranks, 1))
+    assert price_product(counts, network, "c+nodes").bytes_far == found["c", of_node]
+    assert price_product(counts, network, "b+nodes").bytes_far == pytest.approx(
+        found["b", of_node], rel=0.1
+    )  # whose sums are counted as if their rows were independent
     row = 8 * WIDTH
     assert found["c", of_node] == crossing(A, ranks, of_node, False) * row
     assert found["c", of_node] < 0.95 * found["c", 1]
@@ -137,6 +145,46 @@ def test_a_row_crosses_once(ranks, of_node):
     of_a = {n: found["b", n] - crossing(A, ranks, n, True) * (row + 4) for n in (of_node, 1)}
     assert 0 < of_a[of_node] < of_a[1]
     assert found["b", of_node] < 0.95 * found["b", 1]
+
+
+@pytest.mark.parametrize(
+    "grid, nodes, of",
+    [((8, 1), 4, {"B"}), ((4, 2), 4, {"B"}), ((2, 4), 2, {"A"}), ((4, 2), 8, set())],
+    ids=str,
+)
+def test_the_model_counts_the_bytes_of_both_networks(grid, nodes, of):
+    """Of two sparse matrices; where a row of the grid has several nodes, these share tiles of A."""
+    A, B = GRAPH, ps.generate.rmat(9, 4, seed=8, dtype=np.float64)
+    ranks = grid[0] * grid[1]
+
+    def work(comm):
+        at, bt = (ps.dist.tiled_array(m, comm, grid=grid) for m in (A, B))
+        out = {}
+        for of_node in (None, nodes):
+            c = ps.dist.matmul(at, bt, "c", prefetch=0, nodes=of_node)
+            out[of_node] = summed(comm, c, "fetched", "far_fetched")
+        return out, {s["of"] for s in c.plan().shared}
+
+    found, shared = run(work, ranks)[0]
+    network = ps.dist.networks["hdr-infiniband"].on(nodes)
+    counts = count_spgemm(A, B, ranks, grid=grid)
+    alone = price_product(counts, network, "c", prefetch=0)
+    together = price_product(counts, network, "c+nodes", prefetch=0)
+    assert shared == of
+    assert alone.bytes_all == found[None][0]
+    assert together.bytes_far == found[nodes][1] <= alone.bytes_far
+    assert together.bytes_all == pytest.approx(found[nodes][0], rel=0.05)
+    assert together.seconds > 0
+
+
+def test_a_prediction_for_many_ranks():
+    A = ps.generate.rmat(14, 8, seed=1, dtype=np.float32)
+    f = ps.dist.predict_products(
+        A, [4096], "hdr-infiniband", op="spmm", algorithms=["c", "c+nodes", "a", "a+nodes"]
+    )
+    for stays in "ca":
+        alone, together = f.at(stays, 4096), f.at(f"{stays}+nodes", 4096)
+        assert together.bytes_far < 0.7 * alone.bytes_far
 
 
 def test_what_is_shared_is_in_the_plan():

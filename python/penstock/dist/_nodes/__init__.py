@@ -1,0 +1,1 @@
+"""Products over nodes with several ranks: what these share, and what crosses."""
