@@ -4,6 +4,8 @@ import numpy as np
 
 N = 6000  # rows
 PRODUCTS = 10
+WIDTH = 64  # columns of a dense factor
+RANGE = 640  # bytes that a single row of many in a message costs besides, as the library counts
 MESSAGE = 1 << 21  # bytes, from each rank to one of the next node
 
 

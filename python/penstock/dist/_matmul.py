@@ -13,7 +13,7 @@ from penstock import _core
 from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
 from penstock.dist._matmul_out import multiply_into
-from penstock.dist._tile_choice import choose
+from penstock.dist._tile_choice import choose, choose_cover
 from penstock.dist._tiles import tiled_array
 
 __all__ = ["matmul", "plan"]
@@ -229,6 +229,8 @@ def _multiply(
         kind = choose(
             A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch, gpus=on_gpus
         )
+        if _STEAL[steal] == "none" and A.comm.size > 1:
+            kind = choose_cover(A, B, kind, prefetch=prefetch)
     if kind == "summa":
         _offer("nccl")  # for GPUs
     if out is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from penstock.dist._network import Network
-from penstock.dist._nodes.sharing import Shared, share_sums, share_tiles
+from penstock.dist._tile_model.sharing import Shared, share_sums, share_tiles
 from penstock.dist._tile_counts import ProductCounts, one_by_one
 
 __all__ = ["ALGORITHMS", "ProductPrediction", "price_product"]
@@ -148,7 +148,9 @@ def layered(c: ProductCounts, copies: int, i: Any, k: Any, j: Any) -> Any:
     return (row - row % copies + layer) * cols + col
 
 
-def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str) -> _Played:
+def play(
+    c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str = ""
+) -> _Played:
     """A one-sided algorithm."""
     at = np.nonzero(c.done)
     i, k, j = at
@@ -449,7 +451,7 @@ def price_product(
     if algorithm == "summa":
         played, end = _summa(c, m)
     else:
-        played = _play(c, m, stays, prefetch, stealing)
+        played = play(c, m, stays, prefetch, stealing)
         end = float(played.total().max(initial=0.0))
     compute, communicate, accumulate = (
         float(v.mean()) for v in (played.compute, played.communicate, played.accumulate)

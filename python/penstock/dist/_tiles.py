@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,14 @@ __all__ = ["tiled_array"]
 
 _ALIKE = ("tile_rows", "tile_cols", "grid", "transport", "whether there is a device")
 _UNEVEN = 1.5  # most over mean entries of a rank, from which on explain() says so
+
+
+@dataclass
+class Auto:
+    """What `stationary="auto"` remembers of a left factor."""
+
+    waited: float = 0.0  # seconds on the network so far, as predicted; on rank 0
+    lost: set[int] = field(default_factory=set)  # columns of B with which a vertex cover was not faster
 
 
 class tiled_array:
@@ -136,11 +145,12 @@ class tiled_array:
             self._core = _core.tiles_of_dist(d._core, *how)
         self._plan: Any = None
         self._times: dict[str, Any] | None = None
+        self._auto = Auto()
 
     @classmethod
     def _of(cls, core: Any, plan: Any, times: dict[str, Any]) -> Any:
         made = cls.__new__(cls)
-        made._core, made._plan, made._times = core, plan, times
+        made._core, made._plan, made._times, made._auto = core, plan, times, Auto()
         return made
 
     @property

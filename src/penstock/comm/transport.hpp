@@ -55,6 +55,8 @@ class Transport {
   /// Throws Error{not_accessible} unless gets_rows().
   virtual Ticket get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges);
   virtual bool gets_rows() const { return false; }
+  /// What a row or a range of such a message costs besides its bytes, in bytes that could travel in its place.
+  virtual std::int64_t range_bytes() const { return 0; }
   virtual void wait(Ticket ticket) = 0;
   /// Whether the copy is done; if so, the same holds as after wait().
   virtual bool test(Ticket ticket) = 0;

@@ -31,6 +31,7 @@ class Pausing final : public Transport {
     return inner_->put(from, to, bytes);
   }
   bool gets_rows() const override { return inner_->gets_rows(); }
+  std::int64_t range_bytes() const override { return inner_->range_bytes(); }
   Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
                   std::span<const std::int32_t> rows) override {
     return pause(), inner_->get_rows(to, from, row_bytes, rows);

@@ -7,6 +7,7 @@
 #include "penstock/bind/dist/dist.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/tile/one_sided.hpp"
+#include "penstock/dist/tile/tile_cover.hpp"
 #include "penstock/dist/tile/tile_spans.hpp"
 
 namespace penstock::bind {
@@ -296,6 +297,17 @@ nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algori
   return nb::make_tuple(c, plan, times_of(times));
 }
 
+/// The directories of both parts of A: what is multiplied where C is, and where B is. None: no memory for them.
+nb::object split_maps(TileMatrix& a) {
+  std::shared_ptr<TileSplit> split;
+  {
+    const nb::gil_scoped_release release;
+    split = split_if_it_fits(a);
+  }
+  if (!split) return nb::none();
+  return nb::make_tuple(split->at_c.map(), split->at_b.map());
+}
+
 std::string dtype_of(TileValue value) {
   return with_value(value, []<class V>(V) -> std::string {
     if constexpr (std::same_as<V, std::uint8_t>) return "uint8";
@@ -454,6 +466,8 @@ void add_tiles(nb::module_& m) {
       .def("whole", whole)
       .def("replace_tile", replace_tile, arg("i"), arg("j"), arg("a"))
       .def("renew_tiles", renew_tiles, arg("tiles"))
+      .def_prop_ro("is_split", [](TileMatrix& t) { return t.split() != nullptr; })
+      .def("drop_split", [](TileMatrix& t) { t.split() = nullptr; })
       .def("rows_of_tiles", &TileMatrix::rows_of_tiles, arg("first"), arg("last"))
       .def(
           "barrier", [](TileMatrix& t) { t.transport()->barrier(); },
@@ -472,6 +486,7 @@ void add_tiles(nb::module_& m) {
 void add_products(nb::module_& m) {
   m.def("tile_row_needs", needs_of_rows, arg("a"), arg("b"), arg("semiring"), arg("mask").none(),
         arg("replicas"));
+  m.def("tile_split_maps", split_maps, arg("a"));
   m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"),
         arg("semiring"), arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1,

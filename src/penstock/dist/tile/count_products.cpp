@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "penstock/dist/tile/plan_multiply.hpp"
+#include "penstock/dist/tile/tile_spans.hpp"
 #include "penstock/kernel/spgemm/spgemm_expected.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
 
@@ -16,7 +17,7 @@ constexpr std::size_t kHeld = 4;
 }  // namespace
 
 std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b, std::int64_t* fetched) {
-  constexpr std::size_t kEach = 3;  // numbers of a product
+  constexpr std::size_t kEach = 6;  // numbers of a product
   const auto &am = a.map(), &bm = b.map();
   const auto ks = am.across(), n = bm.across();
   struct Job {
@@ -35,7 +36,8 @@ std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b, std::int6
     if (fetched) *fetched += job.offsets.fetched();
   };
   const OwnedStream stream(a.where());
-  std::vector<double> here(2 * jobs.size()), met(jobs.size(), -1);
+  std::vector<double> here(2 * jobs.size());
+  std::vector<RowsAlone> met(jobs.size()), alone(jobs.size());
   const auto bytes = static_cast<std::int64_t>(here.size() * sizeof(double));
   const auto there = allocate_scratch(bytes, stream);
   std::vector<TileHere> held;
@@ -49,9 +51,10 @@ std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b, std::int6
                     static_cast<double*>(there.get()) + 2 * q, stream);
     if (bm.gathers) {
       const auto* const ends = reinterpret_cast<const Offset*>(offsets.data());
-      Offset entries = 0;
-      for (const auto r : *a.columns_met(i, k, tile)) entries += ends[r + 1] - ends[r];
-      met[q] = static_cast<double>(entries);
+      const auto columns = a.columns_met(i, k, tile);
+      const auto each = 4 + bytes_of(bm.value);
+      with_gaps(*columns, ends, each, 0, met[q]);
+      with_gaps(*columns, ends, each, bm.range_bytes, alone[q]);
     }
     if (offsets.fetched() > 0) held.push_back(std::move(offsets));
     if (held.size() < kHeld) continue;
@@ -63,12 +66,16 @@ std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b, std::int6
   std::vector<double> sums(kEach * static_cast<std::size_t>(am.down() * ks * n));
   for (std::size_t q = 0; q < jobs.size(); ++q) {
     const auto at = kEach * static_cast<std::size_t>((jobs[q].i * ks + jobs[q].k) * n + jobs[q].j);
-    sums[at] = here[2 * q], sums[at + 1] = here[2 * q + 1], sums[at + 2] = met[q];
+    sums[at] = here[2 * q], sums[at + 1] = here[2 * q + 1], sums[at + 2] = static_cast<double>(met[q].entries), sums[at + 3] = static_cast<double>(met[q].ranges);
+    sums[at + 4] = static_cast<double>(alone[q].entries), sums[at + 5] = static_cast<double>(alone[q].ranges);
   }
   a.comm()->all_reduce(std::span<double>(sums), Reduce::sum);
   std::vector<ProductCount> out(sums.size() / kEach);
-  for (std::size_t p = 0; p < out.size(); ++p)
-    out[p] = {sums[kEach * p], sums[kEach * p + 1], sums[kEach * p + 2]};
+  for (std::size_t p = 0; p < out.size(); ++p) {
+    const auto* const s = sums.data() + kEach * p;
+    out[p] = {s[0], s[1], {static_cast<Offset>(s[2]), static_cast<std::int64_t>(s[3])},
+              {static_cast<Offset>(s[4]), static_cast<std::int64_t>(s[5])}};
+  }
   return out;
 }
 

@@ -29,8 +29,9 @@ ProductCount expected(const TileAt& a, const TileAt& b) {
   const auto cols = static_cast<double>(b.cols), rows = static_cast<double>(a.rows);
   c.nnz = std::min(c.products, rows * cols * -std::expm1(-c.products / rows / cols));
   if (a.cols_met >= 0)
-    c.met = std::round(static_cast<double>(a.cols_met) * static_cast<double>(b.nnz) /
-                       static_cast<double>(b.rows));
+    c.alone = {std::llround(static_cast<double>(a.cols_met) * static_cast<double>(b.nnz) /
+                            static_cast<double>(b.rows)),
+               a.cols_met};
   return c;
 }
 
@@ -175,7 +176,7 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
       p.flops = 2 * static_cast<double>(at.nnz) * static_cast<double>(bt.cols);
     }
     if (a.owner(i, k) != p.owner) p.fetched += a.bytes(i, k);
-    p.of_b = b.bytes_for(at, k, j, static_cast<Offset>(count.met));
+    p.of_b = b.bytes_for(at, k, j, count.alone);
     if (b.owner(k, j) != p.owner) p.fetched += p.of_b;
     if (mask && c.owner(i, j) != p.owner) p.fetched += mask->bytes(i, j);
     part = std::min(part + entries, mask ? static_cast<double>(mask->at(i, j).nnz) : area);

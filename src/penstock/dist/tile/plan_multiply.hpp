@@ -54,7 +54,8 @@ struct NodeSum {
 struct ProductCount {
   double products = 0;  // of entries
   double nnz = 0;       // of the result, at most: products that meet counted as if columns were spread evenly
-  double met = -1;      // entries of B in rows for which A has columns; -1: unknown
+  RowsAlone met = {};     // rows of B for which A has columns
+  RowsAlone alone = {};   // the same, with rows between that cost less than a range of their own
 };
 
 /// `count` copies of C: layer l has the ranks whose column of the grid (or row, where `count` does not divide the columns)

@@ -12,6 +12,7 @@
 #include "penstock/comm/arena.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/tile/tile_cover.hpp"
+#include "penstock/dist/tile/tile_spans.hpp"
 
 namespace penstock {
 namespace {
@@ -72,6 +73,7 @@ class Sharing {
         comm_(*a.comm()),
         me_(comm_.rank()) {
     plan_.nodes = nodes;
+    near_.value = b.map().value, near_.sparse = b.map().sparse, near_.gathers = b.map().gathers;
   }
 
   void run() {
@@ -188,7 +190,8 @@ class Sharing {
       if (const auto at = copies_b_.find(place_b(p));
           at != copies_b_.end() && plan_.copies[at->second].rank == me_) {
         auto& sum = of_copies.try_emplace(at->second, b_.map().at(p.k, p.j).rows).first->second;
-        if (b_.map().sparse || b_.map().one_by_one(p.k, p.j, tile.cols_met, tile.col_span()))
+        const auto row = b_.map().at(p.k, p.j).cols * bytes_of(b_.map().value);
+        if (b_.map().sparse || near_.names_rows(tile.cols_met, tile.col_span(), row))
           sum.add(lists_.at({p.at_b, p.i, p.k, false, me_}));
         else sum.add(tile.col_span());
       }
@@ -231,8 +234,10 @@ class Sharing {
     }
     mine.offsets = b_.async_get_offsets(k, j, left.col_span());
     const auto* const ends = reinterpret_cast<const Offset*>(mine.offsets.data());
-    for (const auto r : *mine.rows) copy.nnz += ends[r + 1] - ends[r];
-    copy.bytes = map.bytes_for(left, map.at(k, j), copy.nnz);
+    RowsAlone alone;
+    mine.rows = with_gaps(*mine.rows, ends, 4 + bytes_of(map.value), map.range_bytes, alone);
+    copy.nnz = alone.entries;
+    copy.bytes = map.bytes_for(left, map.at(k, j), alone);
     if (copy.bytes == map.bytes(k, j)) {
       copy.nnz = map.at(k, j).nnz;
       prepared_.counted += mine.offsets.fetched();
@@ -310,8 +315,8 @@ class Sharing {
       auto tile = b_.map().at(p.k, p.j);
       if (b_.map().sparse) tile.nnz = plan_.copies[at->second].nnz;
       const auto n = (p.i * plan_.k + p.k) * plan_.n + p.j;
-      const auto met = counts_.empty() ? Offset{-1} : static_cast<Offset>(counts_[static_cast<std::size_t>(n)].met);
-      p.of_b = b_.map().bytes_for(left.at(p.i, p.k), tile, met);
+      p.of_b = near_.bytes_for(left.at(p.i, p.k), tile,
+                              counts_.empty() ? RowsAlone{} : counts_[static_cast<std::size_t>(n)].met);
       add(p.of_b, plan_.copies[at->second].rank);
     }
     if (prepared_.mask) add(prepared_.mask->bytes(p.i, p.j), c_.owner(p.i, p.j));
@@ -334,6 +339,7 @@ class Sharing {
   MultiplyPlan& plan_;
   TileMatrix &a_, &b_;
   const TileMap& c_;
+  TileMap near_;  // B's, without tiles, as far as copies are concerned
   const std::vector<int>& nodes_;
   std::span<const ProductCount> counts_;
   Comm& comm_;

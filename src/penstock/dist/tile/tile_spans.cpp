@@ -63,6 +63,26 @@ TileRows find_columns(const std::byte* blob, const TileAt& tile) {
                                                            : std::vector<Index>{});
 }
 
+TileRows with_gaps(const std::vector<Index>& named, const Offset* ends, std::int64_t each, std::int64_t most,
+                   RowsAlone& alone) {
+  auto out = std::make_shared<std::vector<Index>>();
+  alone = {0, 0};
+  Offset end = -1;  // of the range before
+  for (const auto r : named) {
+    const auto count = ends[r + 1] - ends[r];
+    if (count > 0 && end >= 0 && (ends[r] - end) * each <= most) {
+      for (auto between = out->back() + 1; between < r; ++between) out->push_back(between);
+      alone.entries += ends[r] - end;
+    } else if (count > 0) {
+      ++alone.ranges;
+    }
+    out->push_back(r);
+    alone.entries += count;
+    if (count > 0) end = ends[r + 1];
+  }
+  return out;
+}
+
 template <class V>
 void find_spans(const CsrView<V>& whole, TileMap& map) {
   parallel_for(map.across() > 0 ? map.down() : 0, [&](std::int64_t i) {

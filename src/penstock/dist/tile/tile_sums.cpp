@@ -1,6 +1,7 @@
 // What one-sided products and SUMMA share. prepare() counts what will come of the product and refuses it on all ranks where
 // a rank has no memory for its part; TileSums adds up C's tiles and makes them a TileMatrix.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -166,6 +167,19 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
                   (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
                   ", or raise memory=");
 }
+
+}  // namespace
+
+std::shared_ptr<TileSplit> split_if_it_fits(TileMatrix& a) {
+  auto& comm = *a.comm();
+  const auto bytes = kCutting * own_bytes(a);
+  std::array<std::int64_t, 1> fits{
+      a.split() || bytes * comm.size() <= kUnasked || bytes <= free_on_host(comm) ? 1 : 0};
+  comm.all_reduce(fits, Reduce::min);
+  return fits[0] ? split_of(a) : nullptr;
+}
+
+namespace {
 
 void require_cover(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options) {
   const auto &has = a.map().grid, &given = b.map().grid;

@@ -131,7 +131,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       end += padded_to(map_.bytes(i, j), kTileAlign);
     }
   transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
-  map_.gathers = transport_->gets_rows();
+  map_.gathers = transport_->gets_rows(), map_.range_bytes = transport_->range_bytes();
   held_.clear(), held_on_host_.clear(), columns_met_.clear(), split_ = nullptr;
   pool_ = nullptr;
   std::int64_t largest = 0;
@@ -316,12 +316,13 @@ TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRo
   here.landing_ = held.lock();
   if (!here.landing_ || !here.landing_->has(rows, named)) {
     const auto* const from = reinterpret_cast<const Offset*>(offsets.data());
-    const auto met = entries_of(*named, from);
+    RowsAlone alone;
+    const auto some = with_gaps(*named, from, 4 + bytes_of(map_.value), map_.range_bytes, alone);
     const auto& tile = map_.at(i, j);
-    here.landing_ = land(blob_bytes(true, map_.value, tile.rows, tile.cols, met), false);
-    here.landing_->rows = rows, here.landing_->named = named, here.landing_->nnz = met;
+    here.landing_ = land(blob_bytes(true, map_.value, tile.rows, tile.cols, alone.entries), false);
+    here.landing_->rows = rows, here.landing_->named = some, here.landing_->nnz = alone.entries;
     here.landing_->ticket =
-        start_rows(static_cast<std::byte*>(here.landing_->memory.get()), i, j, *named, from);
+        start_rows(static_cast<std::byte*>(here.landing_->memory.get()), i, j, *some, from);
     here.fetched_ = here.landing_->nnz * (4 + bytes_of(map_.value));
     held = here.landing_;
   }
@@ -375,7 +376,7 @@ Transport::Ticket TileMatrix::fetch_to(std::byte* to, std::int64_t number, Span 
 
 TileMatrix TileMatrix::elsewhere(std::shared_ptr<Transport> transport) const {
   auto out = *this;
-  out.transport_ = std::move(transport);
+  out.transport_ = std::move(transport), out.map_.range_bytes = 0;  // the same node's
   out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;
   return out;
 }

@@ -66,6 +66,12 @@ struct TileAt {
   Span col_span() const { return {in_cols.first, std::min(in_cols.end, cols)}; }
 };
 
+/// Rows of a sparse tile that travel alone: their entries (-1: unknown), in so many ranges of rows side by side.
+struct RowsAlone {
+  Offset entries = -1;
+  std::int64_t ranges = 0;
+};
+
 /// The directory: the same on all ranks, and plain data, so that plans are made and tested without ranks. A sparse tile
 /// is one blob, row offsets (int64) | columns within the tile (int32), padded to 8 | values, so that fetching it is one
 /// get; a dense tile is its rows one after the other.
@@ -76,6 +82,7 @@ struct TileMap {
   TileValue value = TileValue::float64;
   bool sparse = true;
   bool gathers = true;        // of dense tiles single rows can travel
+  std::int64_t range_bytes = 0;  // what a range of bytes costs besides these, where many are one message
   bool turned = false;        // tile (i, j) is whose (j, i) would be
   std::vector<TileAt> tiles;  // row by row
 
@@ -88,14 +95,16 @@ struct TileMap {
   int owner(std::int64_t i, std::int64_t j) const { return turned ? grid.owner(j, i) : grid.owner(i, j); }
   /// The bytes of the tile's blob.
   std::int64_t bytes(std::int64_t i, std::int64_t j) const;
+  /// Whether so many rows of a span travel one by one, and not all of them in one piece.
+  bool names_rows(std::int64_t met, Span all, std::int64_t row_bytes) const;
   /// Whether `met` of the rows in a span of dense tile (i, j) travel one by one, and not all of them in one piece.
   bool one_by_one(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   /// The bytes that are fetched of tile (i, j) when it is the right factor of `left`: of a dense tile only the rows that
-  /// meet columns of `left` with entries, or those between the first and the last of these. Of a sparse tile with `met`
-  /// entries in such rows (-1: unknown) row offsets and these entries, where that is clearly less than the whole tile.
-  std::int64_t bytes_for(const TileAt& left, const TileAt& tile, Offset met = -1) const;
-  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j, Offset met = -1) const {
-    return bytes_for(left, at(i, j), met);
+  /// meet columns of `left` with entries, or those between the first and the last of these. Of a sparse tile row offsets and
+  /// the entries of such rows, where that is clearly less than the whole tile.
+  std::int64_t bytes_for(const TileAt& left, const TileAt& tile, RowsAlone rows = {}) const;
+  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j, RowsAlone rows = {}) const {
+    return bytes_for(left, at(i, j), rows);
   }
   /// The bytes that travel of a sum for tile (i, j), dense, with products in `met` rows of a span.
   std::int64_t bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;

@@ -1,1 +1,0 @@
-"""Products over nodes with several ranks: what these share, and what crosses."""
