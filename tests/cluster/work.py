@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csgraph
-from work_matrix import MESSAGE, PRODUCTS, WIDTH, N, entries
+from work_matrix import MESSAGE, OF_TILES, PRODUCTS, WIDTH, N, entries
 
 import penstock as ps
 
@@ -125,8 +125,10 @@ if __name__ == "__main__":
     link()
     halo(random, np.random.default_rng(6).standard_normal(N))
     wide = np.random.default_rng(8).standard_normal((N, WIDTH))
-    shared(random, wide, None)
-    shared(random, wide, "auto")
+    full = entries(OF_TILES)
+    full = ps.csr_array((np.ones(full[0].size), full), shape=(N, N))
+    shared(full, wide, None)
+    shared(full, wide, "auto")
     tiles(ps.generate.rmat(11, 4, seed=3, dtype=np.float64))
     solve()
     search()

@@ -180,7 +180,7 @@ SLOW = dataclasses.replace(
 )
 
 
-def auto(monkeypatch, network, wait, A=TRUST, ranks=4, grid=None, products=4):
+def auto(monkeypatch, network, wait, A=GRAPH, ranks=4, grid=None, products=4):
     """What stays in products that follow one another; cutting is said to take as long as `wait` products communicate."""
     monkeypatch.setattr(_tile_choice, "_known", lambda comm: network)
     def cut(c, net):
@@ -215,7 +215,7 @@ def test_auto_does_not_cut_in_vain(monkeypatch):
         SLOW, outside=Link(1e-9, 0.0, 1e13, 0, 0.0), node_bytes_per_s=1e13
     )
     assert auto(monkeypatch, fast, 0.0)[:2] == (["c"] * 4, False)
-    names, is_split, _ = auto(monkeypatch, SLOW, 0.0, grid=(1, 4), A=GRAPH)  # B is where C is
+    names, is_split, _ = auto(monkeypatch, SLOW, 0.0, grid=(1, 4))  # B is where C is
     assert "cover" not in names and not is_split
     monkeypatch.setattr(_tile_choice, "cover_seconds", lambda *_: (1e9, 0))
     assert auto(monkeypatch, SLOW, 0.0)[:2] == (["c"] * 4, False)

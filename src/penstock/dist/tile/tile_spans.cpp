@@ -67,18 +67,19 @@ TileRows with_gaps(const std::vector<Index>& named, const Offset* ends, std::int
                    RowsAlone& alone) {
   auto out = std::make_shared<std::vector<Index>>();
   alone = {0, 0};
-  Offset end = -1;  // of the range before
+  Index last = -1;  // the row that ends the range before
   for (const auto r : named) {
     const auto count = ends[r + 1] - ends[r];
-    if (count > 0 && end >= 0 && (ends[r] - end) * each <= most) {
-      for (auto between = out->back() + 1; between < r; ++between) out->push_back(between);
-      alone.entries += ends[r] - end;
-    } else if (count > 0) {
+    if (count == 0) continue;
+    const auto gap = last < 0 ? Offset{0} : ends[r] - ends[last + 1];
+    if (last >= 0 && gap * each <= most) {
+      for (auto between = last + 1; between < r; ++between) out->push_back(between);
+      alone.entries += gap;
+    } else {
       ++alone.ranges;
     }
     out->push_back(r);
-    alone.entries += count;
-    if (count > 0) end = ends[r + 1];
+    alone.entries += count, last = r;
   }
   return out;
 }

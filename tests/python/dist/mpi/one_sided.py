@@ -36,6 +36,14 @@ def check_tiles(comm):
         {"stationary": "cover", "steal": True},
     ):
         np.testing.assert_allclose(ps.dist.matmul(rows, z, **how).collect(), a @ wide)
+    # Single rows of a sparse B, of which near ones travel as one range; among them are empty ones.
+    sparse = ps.generate.rmat(11, 4, seed=3, dtype=np.float64)
+    tiles = ps.dist.tiled_array(sparse, comm, 400, 400)
+    some = np.random.default_rng(4).random((2048, 3))
+    for stays in "ac":
+        d = ps.dist.matmul(tiles, tiles, stays)
+        np.testing.assert_allclose(d.collect() @ some, sparse @ (sparse @ some))
+        assert d.times["fetched_bytes"] <= d.plan().loads[comm.rank]["fetched"]
     for how in ("a", "b", "c", "cover"):  # nodes of two ranks, and of one
         c = ps.dist.matmul(rows, z, how, nodes=2)
         np.testing.assert_allclose(c.collect(), a @ wide)
