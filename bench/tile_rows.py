@@ -7,15 +7,16 @@ python bench/tile_rows.py --quick                      # toy matrices
 Ranks are threads, each with a share of the rows; A's values are float32, B has --columns columns. Graphs are lifted
 (--copies, `ps.generate.lift`), so that none is laid out as its file is. `between` counts what would travel if all rows
 between the first and the last went, `bound` the rows of a minimum vertex cover of every tile away from the diagonal, by
-SciPy's matching. `c` fetches single rows of B, `cover` the fewest rows of B and of sums; SUMMA broadcasts tiles. `nodes`
-has bytes that cross between nodes of --node-ranks ranks: where ranks know of no nodes, and where those of a node share
-rows and sums. `spgemm` has the bytes of A A where whole tiles of B travel, and where single rows do (not where A A takes
-more than --products products).
+SciPy's matching. `c` fetches single rows of B, `cover` the fewest rows of B and of sums; SUMMA broadcasts tiles.
+`nodes` has bytes that cross between nodes of --node-ranks ranks: where ranks know of no nodes, and where those of a
+node share rows and sums. `spgemm` has the bytes of A A where whole tiles of B travel, and where single rows do (not
+where A A takes more than --products products).
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from typing import Any
 
@@ -80,7 +81,7 @@ def measured(A: ps.csr_array, columns: int, ranks: int, repeats: int) -> dict[st
 
 
 def crossing(A: ps.csr_array, columns: int, ranks: int, of_node: int) -> dict[str, Any]:
-    """Bytes between nodes: [without sharing, with it] of each kind; bands of rows, so that of A nothing travels to `c`."""
+    """Bytes between nodes: [without sharing, with it] of each kind. Ranks have bands of rows: A does not travel."""
     X = np.random.default_rng(1).random((A.shape[1], columns), np.float32)
 
     def work(comm: Any) -> dict[str, Any]:
@@ -145,9 +146,7 @@ def case(name: str, A: ps.csr_array, args: argparse.Namespace, ranks: int) -> di
         "between_bytes": between,
         "bound_bytes": fewest_bytes(A.to_scipy().tocsr(), ranks, 4 * args.columns),
         "nodes": crossing(A, args.columns, ranks, args.node_ranks),
-        "spgemm": squared(A, ranks)
-        if ps.spgemm_estimate(A, A).products <= args.products
-        else None,
+        "spgemm": squared(A, ranks) if ps.spgemm_estimate(A, A).products <= args.products else None,
         "results": results,
     } | harness.compare(results)
 
@@ -187,12 +186,21 @@ def main() -> int:
                 + [f"{seconds['summa'] / seconds[kind]:.2f}" for kind in ("c", "cover")]
             )
             of_nodes = [b for pair in entry["nodes"].values() for b in pair]
-            of_square = list((entry["spgemm"] or {}).values())
+            of_square = list((entry["spgemm"] or dict.fromkeys("abc", math.nan)).values())
             shared.append([entry["case"], *(f"{b / 1e6:.2f}" for b in of_nodes + of_square)])
     report.write()
     header = ["matrix", "between MB", "c MB", "cover MB", "cover/bound", "summa/c", "summa/cover"]
     show_table("Bytes that travel, and SUMMA's time over ours", header, rows)
-    header = ["matrix", "c", "c shared", "cover", "cover shared", "A A whole", "A A rows", "counting"]
+    header = [
+        "matrix",
+        "c",
+        "c shared",
+        "cover",
+        "cover shared",
+        "A A whole",
+        "A A rows",
+        "counting",
+    ]
     show_table(f"MB between nodes of {args.node_ranks} ranks; MB that A A moves", header, shared)
     return 1 if report.failed() or not report.data["cases"] else 0
 

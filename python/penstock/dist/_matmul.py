@@ -155,7 +155,9 @@ def matmul(
         nodes=None if of_ranks is None else of_ranks,
     ):
         kind = "summa" if algorithm == "summa" else stationary
-        return _multiply(A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks)
+        return _multiply(
+            A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks
+        )
 
 
 def _refuse_for_summa(

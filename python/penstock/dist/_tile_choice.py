@@ -149,8 +149,8 @@ def choose(
 def choose_cover(
     A: Any, B: Any, name: str, *, prefetch: int = 1, network: Network | None = None
 ) -> str:
-    """What should stay in a product of real tiles for which `choose` has found `name`: that, or "cover", once it pays to
-    have cut A in two. Collective.
+    """What should stay in a product of real tiles for which `choose` has found `name`: that, or "cover", once it pays
+    to have cut A in two. Collective.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def choose_cover(
         if not cut:
             c = count_maps(a, b)
             A._auto.waited += max(0.0, seconds - found[name].compute)
-            cut = may_win(c, found, _WORTH_MOVING) and A._auto.waited > cutting_seconds(c, net)
+            cut = may_win(c, found, net, _WORTH_MOVING) and A._auto.waited > cutting_seconds(c, net)
     if not comm.share(bool(cut) if comm.rank == 0 else None, 0):
         return name
     parts = _core.tile_split_maps(A._core)

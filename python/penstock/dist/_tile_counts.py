@@ -178,7 +178,8 @@ def rows_alone(
     alone: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """`ProductCounts.rows_of_b`, as TileMap::bytes_for of the core has it. spans, met: (M, K) columns of A[i, k]
-    from the first to the last, and those with entries. entries: (M, K, N) of B[k, j] in rows that these name. `alone`: b is (M, K), of one product each."""
+    from the first to the last, and those with entries. entries: (M, K, N) of B[k, j] in rows that these name.
+    `alone`: b is (M, K), of one product each."""
     offsets = (spans + 1.0) * _OFFSET
     some = offsets[:, :, None] + entries * float(4 + word)
     named = some + 2.0 * _ROW_NAME * met[:, :, None]
@@ -347,9 +348,9 @@ def count_spgemm(
     compression: float | None = None,
     gathers: bool = True,
 ) -> ProductCounts:
-    """C = A B, all sparse. Flops are exact, and so is what is fetched of B: single rows of it where `gathers`. Entries of C follow from `compression` (by default of the whole product,
-    sampled as `spgemm_estimate` does), a tile's share by its products; those of a partial product as if products met
-    at random."""
+    """C = A B, all sparse. Flops are exact, and so is what is fetched of B: single rows of it where `gathers`. Entries
+    of C follow from `compression` (by default of the whole product, sampled as `spgemm_estimate` does), a tile's share
+    by its products; those of a partial product as if products met at random."""
     A, B = as_matrix(A, "count_spgemm"), as_matrix(B, "count_spgemm")
     if A.shape[1] != B.shape[0]:
         raise ValueError(f"A has {A.shape[1]} columns and B {B.shape[0]} rows: these must be equal")
@@ -359,9 +360,7 @@ def count_spgemm(
     spread, gathered = _spread(A, rows, inner), _gathered(B, cols)
     products = spgemm(spread, gathered).toarray()
     products = products.reshape(*a_nnz.shape, cols.size - 1)
-    once = csr_array(
-        (np.ones(spread.nnz), spread.indices, spread.indptr), shape=spread.shape
-    )
+    once = csr_array((np.ones(spread.nnz), spread.indices, spread.indptr), shape=spread.shape)
     entries = spgemm(once, gathered).toarray().reshape(products.shape)
     high, wide = np.diff(rows), np.diff(cols)
     area = (high[:, None] * wide).astype(float)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from penstock.dist._network import Network
-from penstock.dist._tile_model.sharing import Shared, share_sums, share_tiles
 from penstock.dist._tile_counts import ProductCounts, one_by_one
+from penstock.dist._tile_model.sharing import Shared, share_sums, share_tiles
 
 __all__ = ["ALGORITHMS", "ProductPrediction", "price_product"]
 
@@ -148,9 +148,7 @@ def layered(c: ProductCounts, copies: int, i: Any, k: Any, j: Any) -> Any:
     return (row - row % copies + layer) * cols + col
 
 
-def play(
-    c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str = ""
-) -> _Played:
+def play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str = "") -> _Played:
     """A one-sided algorithm."""
     at = np.nonzero(c.done)
     i, k, j = at
@@ -237,7 +235,7 @@ def play(
     if shared:
         _cross(played, sums, sums.owner, m, added=True)
         far += float(sums.bytes.sum())
-    played.far = int(round(far))
+    played.far = round(far)
     served = each(ao, got_a) + each(bo, got_b) + each(who, sent)
     short = np.maximum(0.0, served / m.far - played.total())  # a source that all ask takes its time
     played.communicate += short

@@ -31,7 +31,9 @@ class Auto:
     """What `stationary="auto"` remembers of a left factor."""
 
     waited: float = 0.0  # seconds on the network so far, as predicted; on rank 0
-    lost: set[int] = field(default_factory=set)  # columns of B with which a vertex cover was not faster
+    lost: set[int] = field(
+        default_factory=set
+    )  # columns of B with which a vertex cover was not faster
 
 
 class tiled_array:
@@ -212,8 +214,9 @@ class tiled_array:
         """Of the product that made it, on this rank. Seconds: `seconds` in all, `prepare`, `compute`, `communication`
         (gets started and waited for; SUMMA: broadcasts), `accumulation` (sums sent, taken in, put in place),
         `imbalance` (waiting for others at the end). Products: `own`, `stolen`. Bytes: `fetched_bytes`, `sent_bytes`,
-        `received_bytes`, and `counted_bytes` (row offsets, fetched to count products of sparse tiles before any is
-        computed; not among `fetched_bytes`). `flops`: what this rank did. Names: `algorithm`, `steal`; of SUMMA `broadcasts`: "nccl", or
+        `received_bytes`; of these, `far_fetched_bytes` and `far_sent_bytes` crossed between nodes, where the product
+        knew of nodes; `counted_bytes` (row offsets and rows' numbers, fetched to count before any product; not among
+        `fetched_bytes`). `flops`: what this rank did. Names: `algorithm`, `steal`; of SUMMA `broadcasts`: "nccl", or
         "pinned" where ranks share a GPU (through pinned host memory), else what the Comm is."""
         if self._times is None:
             raise ValueError("these tiles are not the result of ps.dist.matmul: there are no times")

@@ -64,8 +64,8 @@ void require_ranges(const Transport& t, RemotePtr at, std::span<const ByteRange>
   require_in_arena(t, at, 0, 1, verb);
   for (const auto& r : ranges) {
     require(r.here >= 0 && r.there >= 0 && r.there <= t.arena_bytes(), [&] {
-      return std::string(verb) + ": bytes from " + std::to_string(r.there) + " to " +
-             std::to_string(r.here) + ": ranges begin at 0 or later, within the arena";
+      return std::string(verb) + ": bytes from " + std::to_string(r.there) + " to " + std::to_string(r.here) +
+             ": ranges begin at 0 or later, within the arena";
     });
     require_in_arena(t, {at.rank, at.offset + r.there}, r.bytes, 1, verb);
   }

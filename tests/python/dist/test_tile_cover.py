@@ -181,8 +181,9 @@ SLOW = dataclasses.replace(
 
 
 def auto(monkeypatch, network, wait, A=GRAPH, ranks=4, grid=None, products=4):
-    """What stays in products that follow one another; cutting is said to take as long as `wait` products communicate."""
+    """What stays in products that follow one another; cutting is said to take as long as `wait` of them communicate."""
     monkeypatch.setattr(_tile_choice, "_known", lambda comm: network)
+
     def cut(c, net):
         assert cutting_seconds(c, net) > 0
         best = min(_tile_choice.choose_stationary(c, net)[1].values(), key=lambda p: p.seconds)
@@ -211,10 +212,10 @@ def test_auto_cuts_once_products_have_waited_as_long(monkeypatch):
 
 
 def test_auto_does_not_cut_in_vain(monkeypatch):
-    fast = dataclasses.replace(
-        SLOW, outside=Link(1e-9, 0.0, 1e13, 0, 0.0), node_bytes_per_s=1e13
-    )
+    fast = dataclasses.replace(SLOW, outside=Link(1e-9, 0.0, 1e13, 0, 0.0), node_bytes_per_s=1e13)
     assert auto(monkeypatch, fast, 0.0)[:2] == (["c"] * 4, False)
+    copied = ps.dist.networks["shared-memory"]
+    assert auto(monkeypatch, copied, 0.0)[1] is False
     names, is_split, _ = auto(monkeypatch, SLOW, 0.0, grid=(1, 4))  # B is where C is
     assert "cover" not in names and not is_split
     monkeypatch.setattr(_tile_choice, "cover_seconds", lambda *_: (1e9, 0))
@@ -227,7 +228,9 @@ def test_the_model_counts_the_bytes_of_a_cover(grid):
         at = ps.dist.tiled_array(TRUST, comm, grid=grid)
         xt = ps.dist.tiled_array(right(TRUST), comm, like=at)
         c = ps.dist.matmul(at, xt, stationary="cover", prefetch=0)
-        parts = [_tile_choice.count_maps(part, xt._core.map) for part in _core.tile_split_maps(at._core)]
+        parts = [
+            _tile_choice.count_maps(part, xt._core.map) for part in _core.tile_split_maps(at._core)
+        ]
         parts[1] = turned(parts[1], *at.tiles, grid)
         planned = [sum(load[what] for load in c.plan().loads) for what in ("fetched", "sent")]
         return planned, moved(comm, c), cover_seconds(*parts, SLOW, 0)

@@ -51,7 +51,9 @@ def test_products_and_bytes_of_both_networks(A, ranks, grid, nodes):
     def work(comm):
         at = ps.dist.tiled_array(A, comm, grid=grid)
         xt = ps.dist.tiled_array(X, comm, like=at)
-        again = ps.dist.tiled_array(A, comm, grid=grid)  # whose tiles are not A's, which are here already
+        again = ps.dist.tiled_array(
+            A, comm, grid=grid
+        )  # whose tiles are not A's, which are here already
         out = []
         for stays in ("a", "b", "c", "cover"):
             for prefetch in (0, 2):

@@ -191,7 +191,8 @@ TEST(PlanMultiply, RowsWithShortGapsAreOneRange) {
     const std::set<Index> found(rows->begin(), rows->end());
     ASSERT_TRUE(std::ranges::is_sorted(*rows) && found.size() == rows->size());
     Offset entries = 0;
-    for (const auto r : found) entries += ends[static_cast<std::size_t>(r) + 1] - ends[static_cast<std::size_t>(r)];
+    for (const auto r : found)
+      entries += ends[static_cast<std::size_t>(r) + 1] - ends[static_cast<std::size_t>(r)];
     EXPECT_EQ(alone.entries, entries);
     // Ranges by hand: a mark on each entry that travels.
     std::vector<int> travels(static_cast<std::size_t>(ends.back()) + 1), wanted(travels.size());

@@ -1,7 +1,7 @@
-"""Whether a product by a vertex cover (`stationary="cover"`) is worth cutting A in two, and whether it is then the fastest.
+"""Whether a product by a vertex cover (`stationary="cover"`) is worth cutting A in two, and whether it is the fastest.
 
-Cutting takes time before it is known what it saves. So it is put off until products with the same A have spent as long on
-the network as cutting will take: then at most half of the time is lost, whatever comes of it.
+Cutting takes time before it is known what it saves. So it is put off until products with the same A have spent as long
+on the network as cutting will take: then at most half of the time is lost, whatever comes of it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,14 @@ __all__ = ["cover_seconds", "cutting_seconds", "may_win"]
 _ENTRY_S, _ENTRY_SENT = 2e-7, 20.0
 
 
-def may_win(c: ProductCounts, found: dict[str, ProductPrediction], share: float) -> bool:
-    """Whether less communication could make a product so much faster: `share` is what of its time may be left."""
+def may_win(
+    c: ProductCounts, found: dict[str, ProductPrediction], network: Network, share: float
+) -> bool:
+    """Whether less communication could make a product so much faster: `share` is what of its time may be left. Not
+    where ranks of one machine copy the bytes: twice as many products then cost what copies save (docs/tiles.md)."""
+    m = Machine(network, c.ranks)
+    if m.copies and not m.node[-1]:
+        return False
     best = min(found.values(), key=lambda p: p.seconds)
     without = min(p.compute for p in found.values())
     return c.op == "spmm" and c.grid[0] > 1 and without < share * best.seconds

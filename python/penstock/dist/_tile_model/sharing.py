@@ -1,7 +1,7 @@
 """What the ranks of a node share in a product of tiles, for the model: who fetches for whom, and how many bytes cross.
 
-The core plans the same for real tiles (`share_within_nodes`). Rows of B that cross are counted from A's entries; of sums of
-one node, rows are counted as if those of its tiles of A were independent.
+The core plans the same for real tiles (`share_within_nodes`). Rows of B that cross are counted from A's entries; of
+sums of one node, rows are counted as if those of its tiles of A were independent.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock._matrix.csr import csr_array
 from penstock._matrix.spgemm import spgemm
 from penstock.dist._tile_counts import ProductCounts, rows_alone
 
-__all__ = ["Shared", "share_tiles", "share_sums"]
+__all__ = ["Shared", "share_sums", "share_tiles"]
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,10 @@ def share_tiles(
     some, source = np.zeros(who.size, bool), owner.copy()
     some[far[inside]] = True
     source[far[inside]] = rank[group[inside]]
-    if of_a:
-        crossing = c.a[i[first], k[first]]
-    else:
-        crossing = _unions(c, i[far[inside]], group[inside], k[first], j[first])
-    return Shared(some, source, rank, crossing, owner[first])
+    crosses = c.a[i[first], k[first]]
+    if not of_a:
+        crosses = _unions(c, i[far[inside]], group[inside], k[first], j[first])
+    return Shared(some, source, rank, crosses, owner[first])
 
 
 def _unions(
@@ -107,7 +106,11 @@ def _unions(
 
 
 def share_sums(
-    c: ProductCounts, node: np.ndarray, who: np.ndarray, at: tuple[np.ndarray, ...], part: np.ndarray
+    c: ProductCounts,
+    node: np.ndarray,
+    who: np.ndarray,
+    at: tuple[np.ndarray, ...],
+    part: np.ndarray,
 ) -> Shared:
     """Sums of a node for another node's tile are added by one of its ranks. `part`: bytes of each product's."""
     i, _, j = at

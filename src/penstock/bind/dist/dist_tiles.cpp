@@ -245,16 +245,13 @@ struct Plan {
 
 nb::dict products_of(const Plan& p) {
   nb::dict d;
-  const auto& v = p.plan.products;
-  d["i"] = column<std::int32_t>(v, [](auto& x) { return x.i; });
-  d["k"] = column<std::int32_t>(v, [](auto& x) { return x.k; });
-  d["j"] = column<std::int32_t>(v, [](auto& x) { return x.j; });
-  d["owner"] = column<std::int32_t>(v, [](auto& x) { return x.owner; });
-  d["fetched"] = column<std::int64_t>(v, [](auto& x) { return x.fetched; });
-  d["sent"] = column<std::int64_t>(v, [](auto& x) { return x.sent; });
-  d["far_fetched"] = column<std::int64_t>(v, [](auto& x) { return x.far_fetched; });
-  d["far_sent"] = column<std::int64_t>(v, [](auto& x) { return x.far_sent; });
-  d["flops"] = column<double>(v, [](auto& x) { return x.flops; });
+  const auto add = [&]<class T>(const char* name, T TileProduct::*member) {
+    d[name] = column<T>(p.plan.products, [=](const TileProduct& x) { return x.*member; });
+  };
+  add("i", &TileProduct::i), add("k", &TileProduct::k), add("j", &TileProduct::j);
+  add("owner", &TileProduct::owner), add("flops", &TileProduct::flops);
+  add("fetched", &TileProduct::fetched), add("sent", &TileProduct::sent);
+  add("far_fetched", &TileProduct::far_fetched), add("far_sent", &TileProduct::far_sent);
   return d;
 }
 
@@ -299,11 +296,10 @@ nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algori
 
 /// The directories of both parts of A: what is multiplied where C is, and where B is. None: no memory for them.
 nb::object split_maps(TileMatrix& a) {
-  std::shared_ptr<TileSplit> split;
-  {
+  const auto split = [&] {
     const nb::gil_scoped_release release;
-    split = split_if_it_fits(a);
-  }
+    return split_if_it_fits(a);
+  }();
   if (!split) return nb::none();
   return nb::make_tuple(split->at_c.map(), split->at_b.map());
 }
@@ -408,8 +404,6 @@ nb::list shared_of(const Plan& p) {
   return out;
 }
 
-std::string text_of_plan(const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }
-
 int device_of(const TileMatrix& t) {
   if (t.where().is_gpu()) return t.where().gpu;
   return t.on_device() ? kCpuAsDevice : kNoDevice;
@@ -450,7 +444,8 @@ void add_plan(nb::module_& m) {
       .def_prop_ro("skipped", [](const Plan& p) { return p.plan.skipped; })
       .def_prop_ro("loads", loads_of)
       .def_prop_ro("shared", shared_of)
-      .def("text", text_of_plan, arg("most") = 20)
+      .def(
+          "text", [](const Plan& p, std::int64_t n) { return text(p.plan, p.c, n); }, arg("most") = 20)
       .def("__repr__", [](const Plan& p) { return text(p.plan, p.c); });
   m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"), arg("replicas") = 1);
 }

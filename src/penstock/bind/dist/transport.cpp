@@ -120,7 +120,8 @@ void transport(nb::module_& m) {
   t.def("get_rows", &get_rows, arg("out"), arg("rank"), arg("offset"), arg("row_bytes"), arg("rows"),
         "Fills rows of a C-contiguous array from those of the table that begins there; int32, ascending.");
   t.def("get_ranges", &get_ranges, arg("out"), arg("rank"), arg("offset"), arg("ranges"),
-        "Fills a C-contiguous array from ranges of bytes behind that place, in one message; rows of (there, here, bytes).");
+        "Fills a C-contiguous array from ranges of bytes behind that place, in one message; rows of (there, "
+        "here, bytes).");
   t.def("put", &put, arg("a"), arg("rank"), arg("offset"),
         "Writes the bytes of a C-contiguous array there, and returns when they are there.");
   t.def(

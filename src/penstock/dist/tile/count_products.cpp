@@ -66,14 +66,17 @@ std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b, std::int6
   std::vector<double> sums(kEach * static_cast<std::size_t>(am.down() * ks * n));
   for (std::size_t q = 0; q < jobs.size(); ++q) {
     const auto at = kEach * static_cast<std::size_t>((jobs[q].i * ks + jobs[q].k) * n + jobs[q].j);
-    sums[at] = here[2 * q], sums[at + 1] = here[2 * q + 1], sums[at + 2] = static_cast<double>(met[q].entries), sums[at + 3] = static_cast<double>(met[q].ranges);
+    sums[at] = here[2 * q], sums[at + 1] = here[2 * q + 1],
+    sums[at + 2] = static_cast<double>(met[q].entries), sums[at + 3] = static_cast<double>(met[q].ranges);
     sums[at + 4] = static_cast<double>(alone[q].entries), sums[at + 5] = static_cast<double>(alone[q].ranges);
   }
   a.comm()->all_reduce(std::span<double>(sums), Reduce::sum);
   std::vector<ProductCount> out(sums.size() / kEach);
   for (std::size_t p = 0; p < out.size(); ++p) {
     const auto* const s = sums.data() + kEach * p;
-    out[p] = {s[0], s[1], {static_cast<Offset>(s[2]), static_cast<std::int64_t>(s[3])},
+    out[p] = {s[0],
+              s[1],
+              {static_cast<Offset>(s[2]), static_cast<std::int64_t>(s[3])},
               {static_cast<Offset>(s[4]), static_cast<std::int64_t>(s[5])}};
   }
   return out;

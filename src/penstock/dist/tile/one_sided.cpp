@@ -177,9 +177,9 @@ class OneSidedProduct {
                             left_of(p).async_get_tile(p.i, p.k),
                             {},
                             options_.mask ? options_.mask->async_get_tile(p.i, p.j) : TileHere{},
-                            needs_offsets(p)
-                                ? right_of(p).async_get_offsets(p.k, p.j, left_of(p).map().at(p.i, p.k).col_span())
-                                : TileHere{}});
+                            needs_offsets(p) ? right_of(p).async_get_offsets(
+                                                   p.k, p.j, left_of(p).map().at(p.i, p.k).col_span())
+                                             : TileHere{}});
       auto& tiles = under_way_.back();
       if (!waits(p)) ask_for_b(tiles);
       count(tiles.a, left_of(p).owner(p.i, p.k)), count(tiles.offsets, right_of(p).owner(p.k, p.j));
@@ -251,7 +251,8 @@ class OneSidedProduct {
     const auto to = receiver(plan(), prepared_.c, p);
     if (to == comm_->rank()) return sum_of_node(prepared_.c.number(p.i, p.j));
     if (partial_.sum && (partial_.i != p.i || partial_.j != p.j)) mail_partial();
-    if (!partial_.sum) partial_ = {to, p.i, p.j, 0, prepared_.local->start(prepared_.c.at(p.i, p.j), nullptr)};
+    if (!partial_.sum)
+      partial_ = {to, p.i, p.j, 0, prepared_.local->start(prepared_.c.at(p.i, p.j), nullptr)};
     ++partial_.products;
     return *partial_.sum;
   }
@@ -310,7 +311,8 @@ class OneSidedProduct {
       complete_.pop_front();
       auto found = of_node_.extract(number);
       found.mapped().sum->settle();
-      send(c.owner(number / c.across(), number % c.across()), number, found.mapped().products, *found.mapped().sum);
+      send(c.owner(number / c.across(), number % c.across()), number, found.mapped().products,
+           *found.mapped().sum);
     }
   }
 
@@ -340,11 +342,12 @@ class OneSidedProduct {
   TileMail mail_;
   TileWork work_;
   int ahead_;
-  bool waits_ = false;  // whether what says which rows of B are needed is asked for one product earlier than these
+  bool waits_ =
+      false;  // whether what says which rows of B are needed is asked for one product earlier than these
   Partial partial_;
   std::map<std::int64_t, SumOfNode> of_node_;  // by number of tile: what this rank adds up and has not sent
   std::deque<std::int64_t> complete_;          // of these, those that can be sent
-  TileSum* last_own_ = nullptr;  // the own tile of C that the product before went to
+  TileSum* last_own_ = nullptr;                // the own tile of C that the product before went to
   std::deque<Fetched> under_way_;
   Fetched current_;  // kept until the next are asked for: they may share a tile with it
   bool more_ = true;

@@ -27,8 +27,9 @@ struct TileMultiplyOptions {
   /// rank's at once.
   std::int64_t piece_bytes = 0;
   int pieces = 4;
-  int replicas = 1;            // copies of stationary C: GridLayers
-  std::vector<int> nodes = {};  // of each rank: what the ranks of a node share crosses to it once; empty: nothing is shared
+  int replicas = 1;  // copies of stationary C: GridLayers
+  std::vector<int> nodes =
+      {};  // of each rank: what the ranks of a node share crosses to it once; empty: nothing is shared
   TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 
@@ -44,9 +45,9 @@ struct TileTimes {
   std::int64_t own = 0, stolen = 0;                  // products
   std::int64_t fetched = 0, sent = 0, received = 0;  // bytes
   std::int64_t far_fetched = 0, far_sent = 0;        // of these, bytes that crossed between nodes
-  std::int64_t counted = 0;                          // bytes of row offsets that were fetched to count products
-  double flops = 0;                                  // that this rank did, by the plan
-  std::string broadcasts;                            // SUMMA: what carries them (tile_broadcast.hpp)
+  std::int64_t counted = 0;  // bytes of row offsets that were fetched to count products
+  double flops = 0;          // that this rank did, by the plan
+  std::string broadcasts;    // SUMMA: what carries them (tile_broadcast.hpp)
 };
 
 struct TileResult {
@@ -73,7 +74,7 @@ struct TilePlan {
   std::shared_ptr<TileSplit> split;  // of A, where the plan is a cover's
   const TileMap* mask = nullptr;
   std::shared_ptr<NodeCopies> copies;  // of other nodes' tiles, where there are some
-  std::int64_t counted = 0;          // bytes that this rank has fetched to count products
+  std::int64_t counted = 0;            // bytes that this rank has fetched to count products
 };
 /// The tiles of A that a product of the plan multiplies.
 TileMatrix& left_of(const TilePlan& plan, TileMatrix& a, const TileProduct& product);

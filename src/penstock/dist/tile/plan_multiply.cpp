@@ -221,7 +221,9 @@ int receiver(const MultiplyPlan& plan, const TileMap& c, const TileProduct& p) {
   const auto owner = c.owner(p.i, p.j);
   if (plan.sums.empty()) return owner;
   const auto key = std::pair{plan.nodes[static_cast<std::size_t>(p.owner)], c.number(p.i, p.j)};
-  const auto at = std::ranges::lower_bound(plan.sums, key, {}, [](auto& s) { return std::pair{s.node, s.tile}; });
+  const auto at = std::ranges::lower_bound(plan.sums, key, {}, [](auto& s) {
+    return std::pair{s.node, s.tile};
+  });
   return at != plan.sums.end() && std::pair{at->node, at->tile} == key ? at->rank : owner;
 }
 
@@ -242,7 +244,8 @@ std::vector<PlanLoad> loads(const MultiplyPlan& plan, const TileMap& c) {
   for (const auto& sum : plan.sums) {
     auto& load = out[static_cast<std::size_t>(sum.rank)];
     load.sent += sum.bytes, load.far_sent += sum.bytes;
-    out[static_cast<std::size_t>(c.owner(sum.tile / c.across(), sum.tile % c.across()))].received += sum.bytes;
+    out[static_cast<std::size_t>(c.owner(sum.tile / c.across(), sum.tile % c.across()))].received +=
+        sum.bytes;
   }
   return out;
 }

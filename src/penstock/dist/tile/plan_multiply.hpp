@@ -28,17 +28,17 @@ struct TileProduct {
   /// Bytes of the result where C(i, j) is not the owner's; sparse: expected; of a copy of a dense tile (replicas): at most.
   std::int64_t sent = 0;
   std::int64_t far_fetched = 0, far_sent = 0;  // of these bytes, those that cross between nodes
-  double flops = 0;  // multiplications and additions; SpGEMM: expected, or counted
+  double flops = 0;                            // multiplications and additions; SpGEMM: expected, or counted
 };
 
 /// A tile of another node that several ranks of a node need: one of them fetches it once.
 struct NodeCopy {
   int node = 0;
   bool of_a = false;
-  std::int64_t tile = 0;   // its number in A's or B's directory
-  int rank = 0;            // who fetches it; the others take it from there
-  std::int64_t bytes = 0;  // that cross
-  Offset nnz = 0;          // entries of the copy, where it is sparse
+  std::int64_t tile = 0;              // its number in A's or B's directory
+  int rank = 0;                       // who fetches it; the others take it from there
+  std::int64_t bytes = 0;             // that cross
+  Offset nnz = 0;                     // entries of the copy, where it is sparse
   std::int64_t size = 0, offset = 0;  // of the copy, in that rank's arena of copies
 };
 
@@ -54,8 +54,8 @@ struct NodeSum {
 struct ProductCount {
   double products = 0;  // of entries
   double nnz = 0;       // of the result, at most: products that meet counted as if columns were spread evenly
-  RowsAlone met = {};     // rows of B for which A has columns
-  RowsAlone alone = {};   // the same, with rows between that cost less than a range of their own
+  RowsAlone met = {};   // rows of B for which A has columns
+  RowsAlone alone = {};  // the same, with rows between that cost less than a range of their own
 };
 
 /// `count` copies of C: layer l has the ranks whose column of the grid (or row, where `count` does not divide the columns)

@@ -90,7 +90,9 @@ class Sharing {
   using Place = std::pair<int, std::int64_t>;  // a node, and the number of a tile
   int node(int rank) const { return nodes_[static_cast<std::size_t>(rank)]; }
   TileMatrix& left_of(const TileProduct& p) { return penstock::left_of(prepared_, a_, p); }
-  bool shares_a(const TileProduct&) const { return !prepared_.split; }  // parts of a cover are where they are needed
+  bool shares_a(const TileProduct&) const {
+    return !prepared_.split;
+  }  // parts of a cover are where they are needed
   Place place_a(const TileProduct& p) const { return {node(p.owner), a_.map().number(p.i, p.k)}; }
   Place place_b(const TileProduct& p) const { return {node(p.owner), b_.map().number(p.k, p.j)}; }
   Place place_c(const TileProduct& p) const { return {node(p.owner), c_.number(p.i, p.j)}; }
@@ -112,7 +114,8 @@ class Sharing {
       for (const auto& [place, ranks] : users) {
         if (ranks.size() < 2) continue;
         found[place] = plan_.copies.size();
-        plan_.copies.push_back({.node = place.first, .of_a = of_a, .tile = place.second, .rank = appoint(ranks)});
+        plan_.copies.push_back(
+            {.node = place.first, .of_a = of_a, .tile = place.second, .rank = appoint(ranks)});
       }
     };
     add(users_a, true, copies_a_);
@@ -157,8 +160,8 @@ class Sharing {
         receives[static_cast<std::size_t>(owner) + 1] += 4 * (key.rows ? tile.rows_met : tile.cols_met);
       if (owner != me_) continue;
       const auto here = from.async_get_tile(key.i, key.k);
-      const auto found = key.rows ? rows_with_entries(here.data(), here.tile())
-                                  : *from.columns_met(key.i, key.k, here);
+      const auto found =
+          key.rows ? rows_with_entries(here.data(), here.tile()) : *from.columns_met(key.i, key.k, here);
       auto& to = out[static_cast<std::size_t>(key.to)];
       to.insert(to.end(), found.begin(), found.end());
     }
@@ -208,7 +211,8 @@ class Sharing {
     for (auto& [n, rows] : of_sums) {
       const auto list = rows.list();
       auto& sum = plan_.sums[n];
-      sum.bytes = c_.bytes_of_sum(sum.tile / c_.across(), sum.tile % c_.across(), std::ssize(*list), span_of(*list));
+      sum.bytes =
+          c_.bytes_of_sum(sum.tile / c_.across(), sum.tile % c_.across(), std::ssize(*list), span_of(*list));
     }
     for (auto& copy : plan_.copies)
       if (copy.rank == me_ && copy.of_a) {
@@ -308,7 +312,8 @@ class Sharing {
     };
     const auto& left = left_of(p).map();
     const auto at_a = shares_a(p) ? copies_a_.find(place_a(p)) : copies_a_.end();
-    add(left.bytes(p.i, p.k), at_a == copies_a_.end() ? left.owner(p.i, p.k) : plan_.copies[at_a->second].rank);
+    add(left.bytes(p.i, p.k),
+        at_a == copies_a_.end() ? left.owner(p.i, p.k) : plan_.copies[at_a->second].rank);
     if (const auto at = copies_b_.find(place_b(p)); at == copies_b_.end()) {
       add(p.of_b, b_.map().owner(p.k, p.j));
     } else {
@@ -316,7 +321,7 @@ class Sharing {
       if (b_.map().sparse) tile.nnz = plan_.copies[at->second].nnz;
       const auto n = (p.i * plan_.k + p.k) * plan_.n + p.j;
       p.of_b = near_.bytes_for(left.at(p.i, p.k), tile,
-                              counts_.empty() ? RowsAlone{} : counts_[static_cast<std::size_t>(n)].met);
+                               counts_.empty() ? RowsAlone{} : counts_[static_cast<std::size_t>(n)].met);
       add(p.of_b, plan_.copies[at->second].rank);
     }
     if (prepared_.mask) add(prepared_.mask->bytes(p.i, p.j), c_.owner(p.i, p.j));
@@ -363,9 +368,11 @@ void require_nodes(const TileMatrix& a, const TileMatrix& b, const TileMultiplyO
     return "nodes: " + std::to_string(options.nodes.size()) + " numbers for " +
            std::to_string(a.comm()->size()) + " ranks: give one for each";
   });
-  require(options.steal == Steal::none, "nodes: products are not stolen where the ranks of a node share tiles: leave "
-                                        "steal out");
-  require(options.replicas == 1, "nodes: C has one copy where the ranks of a node share tiles: leave replicas out");
+  require(options.steal == Steal::none,
+          "nodes: products are not stolen where the ranks of a node share tiles: leave "
+          "steal out");
+  require(options.replicas == 1,
+          "nodes: C has one copy where the ranks of a node share tiles: leave replicas out");
   if (!a.map().gathers || !b.map().gathers)
     throw Error(Errc::not_compiled,
                 "nodes: the ranks of a node share tiles in host memory: cut the tiles without device=");

@@ -274,8 +274,8 @@ TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host
   const auto each = here.tile_.cols * bytes_of(map_.value);
   if (named) {
     here.landing_ = land(rows.end * each, to_host);
-    here.landing_->ticket = transport_->get_rows(here.landing_->memory.get(),
-                                                 {owner(i, j), here.tile_.offset}, each, *named);
+    here.landing_->ticket =
+        transport_->get_rows(here.landing_->memory.get(), {owner(i, j), here.tile_.offset}, each, *named);
     here.fetched_ = std::ssize(*named) * each;
   } else {
     if (!map_.sparse) bytes = {rows.first * each, rows.end * each};
@@ -337,7 +337,8 @@ Transport::Ticket TileMatrix::start_rows(std::byte* to, std::int64_t i, std::int
   const auto value = bytes_of(map_.value), met = entries_of(named, from);
   auto* const ends = reinterpret_cast<Offset*>(to);
   const auto columns = (tile.rows + 1) * 8;
-  const auto values_there = columns + padded_to(tile.nnz * 4, 8), values_here = columns + padded_to(met * 4, 8);
+  const auto values_there = columns + padded_to(tile.nnz * 4, 8),
+             values_here = columns + padded_to(met * 4, 8);
   if (met % 2 != 0) std::memset(to + columns + met * 4, 0, 4);
   std::vector<ByteRange> of_columns, of_values;
   std::int64_t row = 0;
@@ -371,7 +372,8 @@ Transport::Ticket TileMatrix::fetch_to(std::byte* to, std::int64_t number, Span 
   if (map_.sparse) return transport_->get(to, from, map_.bytes(i, j));
   const auto each = map_.at(i, j).cols * bytes_of(map_.value);
   if (named) return transport_->get_rows(to, from, each, *named);
-  return transport_->get(to + rows.first * each, {from.rank, from.offset + rows.first * each}, rows.size() * each);
+  return transport_->get(to + rows.first * each, {from.rank, from.offset + rows.first * each},
+                         rows.size() * each);
 }
 
 TileMatrix TileMatrix::elsewhere(std::shared_ptr<Transport> transport) const {

@@ -81,10 +81,10 @@ struct TileMap {
   ProcessGrid grid;
   TileValue value = TileValue::float64;
   bool sparse = true;
-  bool gathers = true;        // of dense tiles single rows can travel
+  bool gathers = true;           // of dense tiles single rows can travel
   std::int64_t range_bytes = 0;  // what a range of bytes costs besides these, where many are one message
-  bool turned = false;        // tile (i, j) is whose (j, i) would be
-  std::vector<TileAt> tiles;  // row by row
+  bool turned = false;           // tile (i, j) is whose (j, i) would be
+  std::vector<TileAt> tiles;     // row by row
 
   std::int64_t down() const { return (rows + tile_rows - 1) / tile_rows; }
   std::int64_t across() const { return (cols + tile_cols - 1) / tile_cols; }
