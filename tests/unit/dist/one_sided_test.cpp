@@ -174,6 +174,33 @@ TEST(OneSided, EveryAlgorithmGivesTheProductWhateverTheDelays) {
           }
 }
 
+TEST(OneSided, RanksOfANodeShareWhateverTheDelays) {
+  const ProcessGrid grids[] = {{4, 1}, {4, 2}};
+  std::uint64_t seed = 1000;
+  for (const auto grid : grids)
+    for (const int of_node : {1, 2, 4})
+      for (const bool sparse : {false, true})
+        for (int kept = 0; kept < (sparse ? 3 : 4); ++kept) {
+          const auto x = case_of(++seed);
+          TileMultiplyOptions options{.kept = static_cast<Stationary>(kept),
+                                      .prefetch = static_cast<int>(seed % 4),
+                                      .piece_bytes = 1024,
+                                      .pieces = 1 + static_cast<int>(seed % 2)};
+          for (int r = 0; r < grid.ranks(); ++r) options.nodes.push_back(r / of_node);
+          const auto errors = play(grid.ranks(), [&](Comm& comm) {
+            TileTimes times;
+            const auto got = product_of(comm, x, sparse, false, grid, pausing(seed), options, times);
+            if (got != x.wanted) throw std::runtime_error("another product");
+            if (of_node == 1 && (times.far_fetched != times.fetched || times.far_sent != times.sent))
+              throw std::runtime_error("bytes of another node that are not counted");
+          });
+          for (const auto& e : errors)
+            ASSERT_EQ(e, "") << "seed " << seed << ", grid " << grid.rows << " x " << grid.cols
+                             << ", ranks of a node " << of_node << ", stationary " << kept
+                             << (sparse ? ", sparse" : ", dense");
+        }
+}
+
 TEST(OneSided, TheNextProductTakesTheMailOver) {
   // Products that claim and send, one after another with the same A: words of each must find zeros.
   for (const bool device : {false, true})

@@ -191,7 +191,7 @@ class OneSidedProduct {
   bool needs_names(const TileProduct& p) const {
     const auto& left = left_of(p).map().at(p.i, p.k);
     return !b_.map().sparse && !right_of(p).mine(p.k, p.j) &&
-           b_.map().one_by_one(p.k, p.j, left.cols_met, left.col_span());
+           right_of(p).map().one_by_one(p.k, p.j, left.cols_met, left.col_span());
   }
   /// Whether single rows of a sparse tile travel.
   bool needs_offsets(const TileProduct& p) const {
