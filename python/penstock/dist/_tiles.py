@@ -255,6 +255,7 @@ class tiled_array:
             self._require_tile(i, j)
             cores.append((i * across + j, as_matrix(tile, "renew_tiles")._core))
         self._core.renew_tiles(cores)
+        self._auto = Auto()
 
     def barrier(self) -> None:
         """Waits for all ranks: what they wrote is seen by all afterwards."""
