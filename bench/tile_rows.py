@@ -1,4 +1,4 @@
-"""What travels in a product of tiles with a dense factor: bytes against the least that can, and seconds.
+"""What travels in a product of tiles: bytes against the least that can, and seconds.
 
 python bench/tile_rows.py                              # bench/results/tile_rows.json
 python bench/tile_rows.py --matrices bcsstk32,cnr-2000 --ranks 4,16 --copies 5
@@ -8,18 +8,22 @@ Ranks are threads, each with a share of the rows; A's values are float32, B has 
 (--copies, `ps.generate.lift`), so that none is laid out as its file is. `between` counts what would travel if all rows
 between the first and the last went, `bound` the rows of a minimum vertex cover of every tile away from the diagonal, by
 SciPy's matching. `c` fetches single rows of B, `cover` the fewest rows of B and of sums; SUMMA broadcasts tiles.
+`nodes` has bytes that cross between nodes of --node-ranks ranks: where ranks know of no nodes, and where those of a
+node share rows and sums. `spgemm` has the bytes of A A where whole tiles of B travel, and where single rows do (not
+where A A takes more than --products products).
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from typing import Any
 
 import numpy as np
 from lib import harness, matrices
 from lib.report import Report, add_options, show_table
-from penstock.dist._tile_counts import count_spmm
+from penstock.dist._tile_counts import count_spgemm, count_spmm
 from penstock.dist._tile_price import price_product
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
@@ -76,6 +80,48 @@ def measured(A: ps.csr_array, columns: int, ranks: int, repeats: int) -> dict[st
     return ps.dist.run(work, ranks, threads_per_rank=1)[0]  # type: ignore[no-any-return]
 
 
+def crossing(A: ps.csr_array, columns: int, ranks: int, of_node: int) -> dict[str, Any]:
+    """Bytes between nodes: [without sharing, with it] of each kind. Ranks have bands of rows: A does not travel."""
+    X = np.random.default_rng(1).random((A.shape[1], columns), np.float32)
+
+    def work(comm: Any) -> dict[str, Any]:
+        a = ps.dist.tiled_array(A, comm, grid=(ranks, 1))
+        x = ps.dist.tiled_array(X, comm, like=a)
+        found = {}
+        for kind in ("c", "cover"):
+            p = ps.dist.matmul(a, x, kind).plan().products
+            node = p["owner"] // of_node
+            apart = p["fetched"][p["k"] // of_node != node].sum()
+            apart += p["sent"][p["i"] // of_node != node].sum()
+            c = ps.dist.matmul(a, x, kind, nodes=of_node)
+            moved = np.array([c.times["far_fetched_bytes"] + c.times["far_sent_bytes"]])
+            comm.all_reduce(moved)
+            found[kind] = [int(apart), int(moved[0])]
+        return found
+
+    return ps.dist.run(work, ranks, threads_per_rank=1)[0]  # type: ignore[no-any-return]
+
+
+def squared(A: ps.csr_array, ranks: int) -> dict[str, int]:
+    """Bytes that A A moves, C stationary."""
+    network = ps.dist.networks["shared-memory"]
+    counts = count_spgemm(A, A, ranks, grid=(ranks, 1), gathers=False)
+
+    def work(comm: Any) -> list[int]:
+        a = ps.dist.tiled_array(A, comm, grid=(ranks, 1))
+        c = ps.dist.matmul(a, a, stationary="c")
+        moved = np.array([c.times["fetched_bytes"], c.times["counted_bytes"]])
+        comm.all_reduce(moved)
+        return moved.tolist()  # type: ignore[no-any-return]
+
+    rows, counted = ps.dist.run(work, ranks, threads_per_rank=1)[0]
+    return {
+        "whole": price_product(counts, network, "c").bytes_all,
+        "rows": rows,
+        "counting": counted,
+    }
+
+
 def case(name: str, A: ps.csr_array, args: argparse.Namespace, ranks: int) -> dict[str, Any]:
     found = measured(A, args.columns, ranks, args.repeats)
     results = {}
@@ -99,6 +145,8 @@ def case(name: str, A: ps.csr_array, args: argparse.Namespace, ranks: int) -> di
         "turns": args.repeats,
         "between_bytes": between,
         "bound_bytes": fewest_bytes(A.to_scipy().tocsr(), ranks, 4 * args.columns),
+        "nodes": crossing(A, args.columns, ranks, args.node_ranks),
+        "spgemm": squared(A, ranks) if ps.spgemm_estimate(A, A).products <= args.products else None,
         "results": results,
     } | harness.compare(results)
 
@@ -111,11 +159,13 @@ def main() -> int:
     parser.add_argument("--ranks", default="4", help="numbers of ranks (4)")
     parser.add_argument("--columns", type=int, default=64, help="of B (64)")
     parser.add_argument("--copies", type=int, default=3, help="of each graph (3); 1: as it is")
+    parser.add_argument("--node-ranks", type=int, default=2, help="ranks of a node (2)")
+    parser.add_argument("--products", type=float, default=4e8, help="of A A, at most (4e8)")
     add_options(parser, turn_seconds=0.0)
     args = parser.parse_args()
     report = Report("tile_rows", args, {"repeats": args.repeats, "copies": args.copies}, 1)
     names = args.matrices or ("all" if args.quick else ",".join((*GRAPHS, *OTHERS)))
-    rows = []
+    rows, shared = [], []
     for name, matrix in matrices.select(names, args.quick, report.skip):
         if matrix.shape[0] != matrix.shape[1]:
             report.skip(name, f"{matrix.shape[0]} x {matrix.shape[1]}: square ones only")
@@ -135,9 +185,23 @@ def main() -> int:
                 [entry["case"], *(f"{b / 1e6:.1f}" for b in megabytes), f"{over:.3f}"]
                 + [f"{seconds['summa'] / seconds[kind]:.2f}" for kind in ("c", "cover")]
             )
+            of_nodes = [b for pair in entry["nodes"].values() for b in pair]
+            of_square = list((entry["spgemm"] or dict.fromkeys("abc", math.nan)).values())
+            shared.append([entry["case"], *(f"{b / 1e6:.2f}" for b in of_nodes + of_square)])
     report.write()
     header = ["matrix", "between MB", "c MB", "cover MB", "cover/bound", "summa/c", "summa/cover"]
     show_table("Bytes that travel, and SUMMA's time over ours", header, rows)
+    header = [
+        "matrix",
+        "c",
+        "c shared",
+        "cover",
+        "cover shared",
+        "A A whole",
+        "A A rows",
+        "counting",
+    ]
+    show_table(f"MB between nodes of {args.node_ranks} ranks; MB that A A moves", header, shared)
     return 1 if report.failed() or not report.data["cases"] else 0
 
 

@@ -466,6 +466,7 @@ const PenstockMpi* penstock_mpi(void) {
       .put = put,
       .window_get = window_get,
       .window_get_rows = window_get_rows,
+      .window_get_ranges = window_get_ranges,
       .window_put = window_put,
       .fetch_op = fetch_op,
       .compare_swap = compare_swap,

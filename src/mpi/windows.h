@@ -72,6 +72,27 @@ static int window_get_rows(void* data, int64_t row_bytes, const int32_t* rows, i
   return code;
 }
 
+_Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "displacements are addresses of 64 bits");
+
+static int ranges_type(const int32_t* bytes, const int64_t* at, int n, MPI_Datatype* type) {
+  TRY(MPI_Type_create_hindexed(n, bytes, (const MPI_Aint*)at, MPI_BYTE, type));
+  return MPI_Type_commit(type);
+}
+
+static int window_get_ranges(void* data, const int32_t* bytes, const int64_t* here, const int64_t* there,
+                             int n, int target, int64_t offset, Handle window, void* request) {
+  MPI_Datatype to, from;
+  int code = ranges_type(bytes, here, n, &to);
+  if (code != MPI_SUCCESS) return code;
+  code = ranges_type(bytes, there, n, &from);
+  if (code == MPI_SUCCESS) {
+    code = MPI_Rget(data, 1, to, target, (MPI_Aint)offset, 1, from, WIN(window), request);
+    MPI_Type_free(&from);
+  }
+  MPI_Type_free(&to);
+  return code;
+}
+
 static int window_put(const void* data, int64_t bytes, int target, int64_t offset, Handle window,
                       void* request) {
   CARRIED(bytes, MPI_Rput(data, count, type, target, (MPI_Aint)offset, count, type, WIN(window), request));

@@ -24,6 +24,7 @@ RANKS = NODES * RANKS_OF_A_NODE
 RATE = 12.5e6  # bytes a second: 100 Mbit/s
 HEADERS = 1.15  # Ethernet, IP and TCP, acknowledgements and what ranks say besides, of the bytes themselves, at most
 SECONDS = 10.0  # from the end of a rank to that of the job
+ROW = 8 * work_matrix.WIDTH  # bytes of a row of a dense factor
 SCRIPTS = ROOT / "tests"
 
 
@@ -96,6 +97,45 @@ def test_products_send_the_entries_that_others_want(parts):
     sender, receiver = owner[wanted[1]] // RANKS_OF_A_NODE, wanted[0] // RANKS_OF_A_NODE
     entries = np.bincount(sender[sender != receiver], minlength=NODES)
     judge(parts["halo"], work_matrix.PRODUCTS * 8 * entries)
+
+
+def rows_that_cross(ranks_of_a_node):
+    """Of a dense B that lies on ranks band by band: how many each node sends to others, where those of its ranks that
+    want a row get it once."""
+    rows, columns = work_matrix.entries(work_matrix.OF_TILES)
+    size = -(-work_matrix.N // RANKS)
+    sent = np.zeros(NODES, np.int64)
+    for first in range(0, RANKS, ranks_of_a_node):
+        mine = (rows // size >= first) & (rows // size < first + ranks_of_a_node)
+        for owner in range(RANKS):
+            if owner // RANKS_OF_A_NODE == first // RANKS_OF_A_NODE:
+                continue
+            wanted = np.unique(columns[mine & (columns // size == owner)])
+            between = wanted[-1] - wanted[0] + 1
+            assert 8 * wanted.size >= 7 * between  # all rows between them travel, in one piece
+            sent[owner // RANKS_OF_A_NODE] += between
+    return sent
+
+
+def test_rows_that_a_node_shares_cross_once(parts):
+    apart, together = parts["c nodes=None"], parts["c nodes=auto"]
+    once = ROW * rows_that_cross(RANKS_OF_A_NODE)
+    assert apart[0]["right"] and together[0]["right"] and together[0]["planned"] == once.sum()
+    for found, predicted in ((apart, ROW * rows_that_cross(1)), (together, once)):
+        sent = np.array([r["sent"] for r in found[::RANKS_OF_A_NODE]])
+        # Open MPI over TCP: the request of a get is once or twice as long as its answer.
+        assert (predicted <= sent).all() and sent.sum() <= 3 * HEADERS * predicted.sum() + 400_000
+    sent = [sum(r["sent"] for r in found[::RANKS_OF_A_NODE]) for found in (apart, together)]
+    assert sent[1] < 0.6 * sent[0], sent
+
+
+def test_sums_of_a_node_cross_once(parts):
+    apart, together = parts["b nodes=None"], parts["b nodes=auto"]
+    assert apart[0]["right"] and together[0]["right"]
+    of_nodes = [sum(r["sent"] for r in ranks[::RANKS_OF_A_NODE]) for ranks in (apart, together)]
+    planned = together[0]["planned"]
+    assert planned <= of_nodes[1] <= 3 * HEADERS * planned + NODES * 100_000
+    assert of_nodes[1] < 0.8 * of_nodes[0], of_nodes
 
 
 @pytest.mark.parametrize("part", ["tiles", "solve", "search"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csgraph
-from work_matrix import MESSAGE, PRODUCTS, N, entries
+from work_matrix import MESSAGE, OF_TILES, PRODUCTS, WIDTH, N, entries
 
 import penstock as ps
 
@@ -88,6 +88,21 @@ def tiles(a):
     tell("tiles", right=bool(all(right)))
 
 
+def shared(a, dense, nodes):
+    """Rows of B that both ranks of a node need cross once, where the product knows of nodes; sums, too."""
+    t = ps.dist.tiled_array(a, comm, grid=(comm.size, 1))
+    u = ps.dist.tiled_array(dense, comm, like=t)
+    for stationary in ("c", "b"):
+        made = []
+        found = measured(
+            lambda: made.append(ps.dist.matmul(t, u, stationary, nodes=nodes))  # noqa: B023
+        )
+        right = np.allclose(made[0].collect(), a.to_scipy() @ dense)
+        loads = made[0].plan().loads
+        far = [load["far_fetched"] + load["far_sent"] for load in loads]
+        tell(f"{stationary} nodes={nodes}", right=bool(right), planned=sum(far), **found)
+
+
 def solve():
     a = ps.generate.laplacian((40, 40))
     D, b = ps.dist.csr_array(a, comm), np.random.default_rng(5).standard_normal(1600)
@@ -109,6 +124,11 @@ if __name__ == "__main__":
     where()
     link()
     halo(random, np.random.default_rng(6).standard_normal(N))
+    wide = np.random.default_rng(8).standard_normal((N, WIDTH))
+    full = entries(OF_TILES)
+    full = ps.csr_array((np.ones(full[0].size), full), shape=(N, N))
+    shared(full, wide, None)
+    shared(full, wide, "auto")
     tiles(ps.generate.rmat(11, 4, seed=3, dtype=np.float64))
     solve()
     search()

@@ -4,10 +4,12 @@ import numpy as np
 
 N = 6000  # rows
 PRODUCTS = 10
+WIDTH = 64  # columns of a dense factor
+OF_TILES = 30  # entries a row where tiles are shared: every rank needs nearly all rows of all tiles
 MESSAGE = 1 << 21  # bytes, from each rank to one of the next node
 
 
-def entries() -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns, eight entries a row on the average; some occur twice."""
-    rows, columns = np.random.default_rng(3).integers(0, N, (2, 8 * N))
+def entries(per_row: int = 8) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns, so many entries a row on the average; some occur twice."""
+    rows, columns = np.random.default_rng(3).integers(0, N, (2, per_row * N))
     return rows, columns

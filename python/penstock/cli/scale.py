@@ -177,7 +177,7 @@ def scale(
         str | None,
         typer.Option(
             help="--op spmm, spgemm: some of a, b, c (what stays), a+random, a+locality, ... (stealing), summa, "
-            "c*2, c*4, c*8 (copies of C). [default: all but copies]",
+            "c*2, c*4, c*8 (copies of C), c+nodes, ... (ranks of a node share). [default: all but the last two]",
             show_default=False,
         ),
     ] = None,

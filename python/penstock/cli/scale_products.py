@@ -36,7 +36,7 @@ def _table(f: Any) -> Any:
     best = f.recommended()
     t = ui.table(
         "algorithm", "ranks", "time", "speedup", "efficiency", "compute", "communicate",
-        "accumulate", "imbalance", "most bytes", "memory",
+        "accumulate", "imbalance", "most bytes", "between nodes", "memory",
     )  # fmt: skip
     for name in f.algorithms():
         for p in f.of(name):
@@ -44,7 +44,7 @@ def _table(f: Any) -> Any:
                 ui.marked(name, p is best), f"{p.ranks:,}", ui.seconds(p.seconds), f"{f.speedup(p):.3g}",
                 f"{f.efficiency(p):.0%}", ui.seconds(p.compute), ui.seconds(p.communicate),
                 ui.seconds(p.accumulate), ui.seconds(p.imbalance), ui.size(p.bytes_most),
-                ui.size(p.memory_most),
+                "" if p.bytes_far is None else ui.size(p.bytes_far), ui.size(p.memory_most),
             )  # fmt: skip
         t.add_section()
     return t

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from penstock import _core
 from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
 from penstock.dist._matmul_out import multiply_into
-from penstock.dist._tile_choice import choose
+from penstock.dist._tile_choice import choose, choose_cover
 from penstock.dist._tiles import tiled_array
 
 __all__ = ["matmul", "plan"]
@@ -33,6 +37,7 @@ def matmul(
     mask: tiled_array | None = None,
     replicas: int = 1,
     out: str | os.PathLike[str] | None = None,
+    nodes: str | int | Sequence[int] | None = None,
 ) -> Any:
     """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it
     needs by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
@@ -77,6 +82,12 @@ def matmul(
         Of a product of sparse matrices: C is computed by as many rows of tiles at a time as fit `memory`, and rank 0,
         which needs memory for one row of tiles besides, appends them. The store appears when it is complete. All ranks
         must reach the path.
+    nodes : "auto", int or sequence of int, optional
+        Which ranks are on one node: so many that follow one another, the number of each rank's node, or "auto", by the
+        names of the hosts. What several ranks of a node need of another node's tile then crosses once, and is passed on
+        within the node; sums of theirs for another node's tile are added there and cross once. All that is shared is
+        fetched before the first product, and needs memory until the last. For tiles in host memory; not with `steal`,
+        `replicas`, `out` or SUMMA. None: ranks know of no nodes.
 
     Returns
     -------
@@ -111,11 +122,17 @@ def matmul(
             f"steal={steal!r} is unknown: choose one of False, True, 'random', 'locality'"
         )
     if algorithm == "summa":
-        _refuse_for_summa(stationary, steal, prefetch, seed, replicas)
+        _refuse_for_summa(stationary, steal, prefetch, seed, replicas, nodes)
     if seed is not None and _STEAL[steal] == "none":
         raise ValueError(
             f"seed={seed!r} with steal={steal!r}: it is the order in which ranks steal, and none "
             "does: leave seed out, or take steal='locality' or 'random'"
+        )
+    of_ranks = None if nodes is None else _nodes(A.comm, nodes)
+    if of_ranks is not None and (_STEAL[steal] != "none" or replicas != 1 or out is not None):
+        raise ValueError(
+            f"nodes={nodes!r} with steal={steal!r}, replicas={replicas}, out={out!r}: where the ranks of a node share "
+            "tiles nothing is stolen, C has one copy, in memory: leave these out, or nodes"
         )
     ahead = 1 if prefetch is None else prefetch
     seed = 0 if seed is None else seed
@@ -135,13 +152,21 @@ def matmul(
         seed=seed,
         replicas=replicas,
         out=None if out is None else os.fspath(out),
+        nodes=None if of_ranks is None else of_ranks,
     ):
         kind = "summa" if algorithm == "summa" else stationary
-        return _multiply(A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out)
+        return _multiply(
+            A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks
+        )
 
 
 def _refuse_for_summa(
-    stationary: str, steal: bool | str, prefetch: int | None, seed: int | None, replicas: int
+    stationary: str,
+    steal: bool | str,
+    prefetch: int | None,
+    seed: int | None,
+    replicas: int,
+    nodes: Any,
 ) -> None:
     """Raises ValueError for an argument that lockstep leaves no room for."""
     for name, value, given in (
@@ -150,12 +175,33 @@ def _refuse_for_summa(
         ("prefetch", prefetch, prefetch is not None),
         ("seed", seed, seed is not None),
         ("replicas", replicas, replicas != 1),
+        ("nodes", nodes, nodes is not None),
     ):
         if given:
             raise ValueError(
                 f"{name}={value!r} with algorithm='summa': SUMMA works in lockstep and C stays, "
                 f"leave {name} out, or take algorithm='one_sided'"
             )
+
+
+def _nodes(comm: Any, nodes: Any) -> list[int]:
+    """The number of each rank's node. ValueError where they are not so many numbers."""
+    if nodes == "auto":
+        return _numbered(comm.collect(socket.gethostname()))
+    if isinstance(nodes, (int, np.integer)) and not isinstance(nodes, bool) and nodes > 0:
+        return [rank // int(nodes) for rank in range(comm.size)]
+    given = np.asarray(nodes)
+    if given.shape != (comm.size,) or given.dtype.kind not in "iu" or given.min(initial=0) < 0:
+        raise ValueError(
+            f"nodes={nodes!r}: 'auto', ranks of a node (at least 1), or the number of each of the {comm.size} ranks' "
+            "node, from 0 on"
+        )
+    return _numbered(given.tolist())
+
+
+def _numbered(names: list[Any]) -> list[int]:
+    first = {name: n for n, name in enumerate(dict.fromkeys(names))}
+    return [first[name] for name in names]
 
 
 def _kind(matrix: tiled_array) -> str:
@@ -175,6 +221,7 @@ def _multiply(
     mask: tiled_array | None,
     replicas: int,
     out: str | os.PathLike[str] | None,
+    nodes: list[int] | None,
 ) -> Any:
     """matmul, of arguments that are the same on all ranks. `kind`: "summa", or what is stationary."""
     if kind == "auto" and (mask is not None or replicas != 1):
@@ -184,6 +231,8 @@ def _multiply(
         kind = choose(
             A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch, gpus=on_gpus
         )
+        if _STEAL[steal] == "none" and A.comm.size > 1:
+            kind = choose_cover(A, B, kind, prefetch=prefetch)
     if kind == "summa":
         _offer("nccl")  # for GPUs
     if out is not None:
@@ -207,6 +256,7 @@ def _multiply(
         seed,
         None if mask is None else mask._core,
         replicas,
+        nodes or [],
     )
     times["algorithm"] = "summa" if kind == "summa" else "one_sided"
     times["stationary"], times["steal"] = "c" if kind == "summa" else kind, _STEAL[steal]

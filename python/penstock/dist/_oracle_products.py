@@ -26,6 +26,7 @@ from penstock.dist._roofline import Roofline, roofline
 from penstock.dist._tile_counts import count_spgemm, count_spmm
 from penstock.dist._tile_price import (
     ALGORITHMS,
+    NODES,
     REPLICATED,
     ProductPrediction,
     as_dict,
@@ -35,6 +36,7 @@ from penstock.dist._tile_price import (
 __all__ = ["OPERATIONS", "ProductForecast", "local_efficiency", "predict_products"]
 
 OPERATIONS = ("spmm", "spgemm")
+_KNOWN = ALGORITHMS | REPLICATED | NODES
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class ProductForecast(Forecast):
         p: Any = self.recommended()
         base, last = self.base(), self.ranks()[-1]
         out = [
-            f"Use {p.algorithm} ({(ALGORITHMS | REPLICATED)[p.algorithm]}) on {_ranks_of(p)}: {_time(p.seconds)} a "
+            f"Use {p.algorithm} ({_KNOWN[p.algorithm]}) on {_ranks_of(p)}: {_time(p.seconds)} a "
             f"product, {self.speedup(p):.3g} times {_ranks_of(base)}, "
             f"{self.efficiency(p):.0%} of ideal."
         ]
@@ -144,7 +146,8 @@ def predict_products(
         Of B, where it is dense.
     algorithms : iterable of str
         What stays ("a", "b", "c"), "+random" or "+locality" for stealing, "c*2", "c*4" or "c*8" for
-        copies of C where the grid has them, and "summa".
+        copies of C where the grid has them, "+nodes" where ranks of a node share what crosses between nodes
+        (`nodes=` of `ps.dist.matmul`), and "summa".
     tiles : int
         Times as many each way as the least common multiple of the grid's sides (columns of a dense B: as the grid has
         columns): the more, the finer work is shared.
@@ -168,10 +171,8 @@ def predict_products(
     if op not in OPERATIONS:
         raise ValueError(f"op {op!r} is not one of {', '.join(OPERATIONS)}")
     for name in names:
-        if name not in ALGORITHMS | REPLICATED:
-            raise ValueError(
-                f"algorithm {name!r} is not one of {', '.join(ALGORITHMS | REPLICATED)}"
-            )
+        if name not in _KNOWN:
+            raise ValueError(f"algorithm {name!r} is not one of {', '.join(_KNOWN)}")
     if not names:
         raise ValueError("algorithms: at least one")
     if tiles < 1:
@@ -187,7 +188,7 @@ def predict_products(
             if op == "spmm":
                 c = count_spmm(A, columns, p, tiles=tiles, gathers=net.gathers)
             else:
-                c = count_spgemm(A, B, p, tiles=tiles, compression=compression)
+                c = count_spgemm(A, B, p, tiles=tiles, compression=compression, gathers=net.gathers)
         except MemoryError as e:
             left_out[f"{op}, {p} ranks"] = str(e)
             continue

@@ -12,10 +12,11 @@ from penstock import _core
 from penstock._plan import probe
 from penstock.dist import _calibrate
 from penstock.dist._network import Network, networks
-from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, parts, shares
+from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, parts, rows_alone, shares
+from penstock.dist._tile_model.cover import cover_seconds, cutting_seconds, may_win, turned
 from penstock.dist._tile_price import ProductPrediction, price_product
 
-__all__ = ["choose", "choose_stationary", "count_maps"]
+__all__ = ["choose", "choose_cover", "choose_stationary", "count_maps"]
 
 _WORTH_MOVING = 0.95  # of the time with C stationary: less of a gain is not worth the queues
 _MOST_CELLS = 2**21  # products of tiles that are priced; with more, C stays
@@ -64,18 +65,24 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     number = lambda m: 0 if m.dtype == "bool" else np.dtype(m.dtype).itemsize  # noqa: E731
     a_nnz = np.asarray(a.nnz).reshape(high.size, deep.size)
     a_bytes = csr_bytes(a_nnz, high, number(a))
+    travel = None
     area = (high[:, None] * wide).astype(float)[:, None, :]
     if b.sparse:
         b_nnz = np.asarray(b.nnz).reshape(deep.size, wide.size)
         b_bytes = csr_bytes(b_nnz, deep, number(b))
         entry = 4 + (max(number(a), number(b)) or 8)
         products = a_nnz[:, :, None] * b_nnz[None] / np.maximum(deep, 1)[None, :, None]
-        met = lambda n, room: room * -np.expm1(-n / np.maximum(room, 1))  # noqa: E731
-        part = met(products, area)
+        spread = lambda n, room: room * -np.expm1(-n / np.maximum(room, 1))  # noqa: E731
+        part = spread(products, area)
         local = entry * (3 * part + 2 * products)
-        c_nnz = met(products.sum(1), area[:, 0])
+        c_nnz = spread(products.sum(1), area[:, 0])
         c_bytes, part, flops = csr_bytes(c_nnz, high, entry - 4), entry * part, 2 * products
         compression, spans = float(products.sum() / max(c_nnz.sum(), 1.0)), None
+        if a.gathers and b.gathers:
+            found = np.array(a.spans).reshape(*a_nnz.shape, 6)
+            met = found[..., 5]
+            entries = met[:, :, None] * b_nnz[None] / np.maximum(deep, 1)[None, :, None]
+            travel = rows_alone(b_bytes, found[..., 3] - found[..., 2], met, entries, number(b))
     else:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
@@ -97,7 +104,7 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     op = "spgemm" if b.sparse else "spmm"
     return ProductCounts(
         op, grid[0] * grid[1], grid, shape, a_bytes, b_bytes, c_bytes, a_nnz, part, flops, local, *owners, compression,
-        spans,
+        spans, travel,
     )  # fmt: skip
 
 
@@ -137,6 +144,51 @@ def choose(
             ):  # of tiles that do not fit: the product says so, on all ranks
                 name = choose_stationary(count_maps(a, b), net, steal=steal, prefetch=prefetch)[0]
     return comm.share(name, 0) if comm.size > 1 else name
+
+
+def choose_cover(
+    A: Any, B: Any, name: str, *, prefetch: int = 1, network: Network | None = None
+) -> str:
+    """What should stay in a product of real tiles for which `choose` has found `name`: that, or "cover", once it pays
+    to have cut A in two. Collective.
+
+    Parameters
+    ----------
+    A, B : tiled_array
+    name : str
+        "a", "b" or "c".
+    network : Network, optional
+        As of `choose`.
+    """
+    a, b, comm = A._core.map, B._core.map, A.comm
+    fits = not b.sparse and a.gathers and b.gathers and a.grid == b.grid and a.grid[0] > 1
+    fits = fits and (a.shape[1], a.tile_shape[1]) == (b.shape[0], b.tile_shape[0])
+    if not fits or int(np.prod(a.tiles)) * b.tiles[1] > _MOST_CELLS or B.shape[1] in A._auto.lost:
+        return name
+    seconds, was_cut = 0.0, A._core.is_split
+    if comm.rank == 0:
+        net = network or _known(comm)
+        _, found = choose_stationary(count_maps(a, b), net, prefetch=prefetch)
+        seconds = found[name].seconds
+        cut = was_cut
+        if not cut:
+            c = count_maps(a, b)
+            A._auto.waited += max(0.0, seconds - found[name].compute)
+            cut = may_win(c, found, net, _WORTH_MOVING) and A._auto.waited > cutting_seconds(c, net)
+    if not comm.share(bool(cut) if comm.rank == 0 else None, 0):
+        return name
+    parts = _core.tile_split_maps(A._core)
+    wins = False
+    if comm.rank == 0 and parts is not None:
+        stays, leaves = (count_maps(part, b) for part in parts)
+        leaves = turned(leaves, *a.tiles, a.grid)
+        wins = cover_seconds(stays, leaves, net, prefetch)[0] < _WORTH_MOVING * seconds
+    if comm.share(wins if comm.rank == 0 else None, 0):
+        return "cover"
+    if not was_cut:
+        A._core.drop_split()  # it would take A's memory once more for nothing
+    A._auto.lost.add(B.shape[1])
+    return name
 
 
 def _of_gpus() -> Network:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -52,6 +53,12 @@ class ProductCounts:
     # (M, K, 6), where B is dense: where rows and columns of A[i, k] with entries begin and end, how many rows of a sum
     # and of B[k, j] travel, as shares of the tile's
     spans: np.ndarray | None = None
+    # Where B is sparse: (M, K, N) bytes of B[k, j] that a product with A[i, k] fetches, and (M, K) those of them that
+    # are row offsets, where single rows travel
+    rows_of_b: tuple[np.ndarray, np.ndarray] | None = None
+    word_of_b: int = 0  # bytes of a value of B
+    # The columns of every tile of A, as rows of (M K) x columns of A; where B is sparse, entries of its rows by tiles
+    lists: Callable[[], tuple[csr_array, csr_array | None]] | None = None
 
     def __repr__(self) -> str:
         m, k, n = self.tiles
@@ -70,12 +77,21 @@ class ProductCounts:
 
     def needed_of_b(self, i: np.ndarray, k: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Bytes of B[k, j] that a product with A[i, k] fetches."""
+        if self.rows_of_b is not None:
+            return self.rows_of_b[0][i, k, j]  # type: ignore[no-any-return]
         return np.rint(self.b[k, j] * self.needed[i, k])
+
+    def offsets_of_b(self, i: np.ndarray, k: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Of these bytes, the row offsets that are fetched before the entries; 0: B[k, j] comes whole, or is dense."""
+        if self.rows_of_b is None:
+            return np.zeros(i.size)
+        single = self.rows_of_b[0][i, k, j] < self.b[k, j]
+        return np.where(single, self.rows_of_b[1][i, k], 0.0)
 
     @property
     def done(self) -> np.ndarray:
-        """(M, K, N): products of tiles that both have entries; the others are left out."""
-        return (self.a > 0)[:, :, None] & (self.b > 0)[None]
+        """(M, K, N): products of tiles whose entries meet; the others are left out."""
+        return (self.a > 0)[:, :, None] & (self.b > 0)[None] & (self.flops > 0)
 
     @property
     def nnz_imbalance(self) -> float:
@@ -153,6 +169,24 @@ def csr_bytes(nnz: np.ndarray, rows: np.ndarray, word: int) -> np.ndarray:
     return np.where(nnz > 0, columns + nnz * float(word) + (rows[:, None] + 1) * _OFFSET, 0.0)
 
 
+def rows_alone(
+    b: np.ndarray,
+    spans: np.ndarray,
+    met: np.ndarray,
+    entries: np.ndarray,
+    word: int,
+    alone: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """`ProductCounts.rows_of_b`, as TileMap::bytes_for of the core has it. spans, met: (M, K) columns of A[i, k]
+    from the first to the last, and those with entries. entries: (M, K, N) of B[k, j] in rows that these name.
+    `alone`: b is (M, K), of one product each."""
+    offsets = (spans + 1.0) * _OFFSET
+    some = offsets[:, :, None] + entries * float(4 + word)
+    named = some + 2.0 * _ROW_NAME * met[:, :, None]
+    whole = b[:, :, None] if alone else b[None]
+    return np.where(named < whole, some, whole), offsets
+
+
 def _check(ranks: int, m: int, k: int, n: int) -> None:
     if m * k * n > MOST_CELLS:
         raise MemoryError(
@@ -225,6 +259,8 @@ def count_spmm(
         local,
         *owners,
         spans=spans,
+        word_of_b=word,
+        lists=lambda: (_spread(A, rows, inner), None),
     )
 
 
@@ -272,6 +308,14 @@ def _spread(A: csr_array, rows: np.ndarray, inner: np.ndarray) -> csr_array:
     return csr_array((data, at, offsets), shape=((rows.size - 1) * parts, columns))
 
 
+def _first_to_last(spread: csr_array) -> np.ndarray:
+    """Of each row, how many columns there are from its first entry to its last; columns ascend."""
+    ends, out = spread.indptr, np.zeros(spread.shape[0], np.int64)
+    some = np.diff(ends) > 0
+    out[some] = spread.indices[ends[1:][some] - 1] - spread.indices[ends[:-1][some]] + 1
+    return out
+
+
 def _gathered(B: csr_array, cols: np.ndarray) -> csr_array:
     """k x N: how many entries each row of B has in each column tile."""
     parts, width = cols.size - 1, max(1, int(cols[1] - cols[0]))
@@ -302,18 +346,22 @@ def count_spgemm(
     grid: tuple[int, int] | None = None,
     tiles: int = 1,
     compression: float | None = None,
+    gathers: bool = True,
 ) -> ProductCounts:
-    """C = A B, all sparse. Flops are exact. Entries of C follow from `compression` (by default of the whole product,
-    sampled as `spgemm_estimate` does), a tile's share by its products; those of a partial product as if products met
-    at random."""
+    """C = A B, all sparse. Flops are exact, and so is what is fetched of B: single rows of it where `gathers`. Entries
+    of C follow from `compression` (by default of the whole product, sampled as `spgemm_estimate` does), a tile's share
+    by its products; those of a partial product as if products met at random."""
     A, B = as_matrix(A, "count_spgemm"), as_matrix(B, "count_spgemm")
     if A.shape[1] != B.shape[0]:
         raise ValueError(f"A has {A.shape[1]} columns and B {B.shape[0]} rows: these must be equal")
     grid, rows, inner, cols = _grids(ranks, grid, *A.shape, B.shape[1], tiles, False)
     found = compression or spgemm_estimate(A, B).compression
     a_nnz, b_nnz = tile_nnz(A, rows, inner), tile_nnz(B, inner, cols)
-    products = spgemm(_spread(A, rows, inner), _gathered(B, cols)).toarray()
+    spread, gathered = _spread(A, rows, inner), _gathered(B, cols)
+    products = spgemm(spread, gathered).toarray()
     products = products.reshape(*a_nnz.shape, cols.size - 1)
+    once = csr_array((np.ones(spread.nnz), spread.indices, spread.indptr), shape=spread.shape)
+    entries = spgemm(once, gathered).toarray().reshape(products.shape)
     high, wide = np.diff(rows), np.diff(cols)
     area = (high[:, None] * wide).astype(float)
     whole = products.sum(1)  # of each tile of C
@@ -330,10 +378,18 @@ def count_spgemm(
         for nnz, edge, m in ((a_nnz, rows, A), (b_nnz, inner, B))
     )
     c = csr_bytes(c_nnz, high, word)
+    travel = None
+    if gathers:
+        between, met = (
+            n.reshape(a_nnz.shape) for n in (_first_to_last(spread), np.diff(spread.indptr))
+        )
+        number = 0 if B.dtype == np.bool_ else B.dtype.itemsize
+        travel = rows_alone(b, between, met, entries, number)
     offsets = (high[:, None, None] + 1.0) * _OFFSET * (products > 0)
     local = entry * (3 * part + 2 * products) + offsets  # Gu et al. 2020, for each partial product
     shape = (*A.shape, B.shape[1])
     return ProductCounts(
         "spgemm", ranks, grid, shape, a, b, c, a_nnz, entry * part + offsets, 2 * products, local,
-        *_owners(grid, rows, inner, cols), found,
+        *_owners(grid, rows, inner, cols), found, rows_of_b=travel,
+        word_of_b=0 if B.dtype == np.bool_ else B.dtype.itemsize, lists=lambda: (spread, gathered),
     )  # fmt: skip

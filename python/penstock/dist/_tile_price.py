@@ -16,6 +16,7 @@ import numpy as np
 
 from penstock.dist._network import Network
 from penstock.dist._tile_counts import ProductCounts, one_by_one
+from penstock.dist._tile_model.sharing import Shared, share_sums, share_tiles
 
 __all__ = ["ALGORITHMS", "ProductPrediction", "price_product"]
 
@@ -35,6 +36,10 @@ REPLICATED = {
     f"c*{n}": f"C stays, summed up in {n} copies by layers of ranks, which travel"
     for n in (2, 4, 8)
 }  # where n divides a side of the grid
+NODES = {
+    f"{stays}+nodes": f"{stays.upper()} stays; what ranks of a node share crosses between nodes once"
+    for stays in "abc"
+}
 _ADDED = 3.0  # times the bytes of a partial product that adding it to C moves: read both, write one
 _PLACED = 2.0  # times the bytes of a sparse tile of C that putting it in its owner's arena moves
 
@@ -59,6 +64,7 @@ class ProductPrediction:
     flops: float
     bytes_most: int  # that one rank fetches, partial products included
     bytes_all: int
+    bytes_far: int | None  # of these, those that cross between nodes; None: not counted (SUMMA)
     messages_all: int  # gets (SUMMA: broadcasts received)
     memory_most: int  # bytes of one rank's tiles and buffers
     flops_imbalance: float  # most over mean flops of a rank, before any stealing
@@ -121,6 +127,7 @@ class _Played:
     fetched: np.ndarray  # bytes
     messages: int
     longest: float  # product, as seconds
+    far: int | None = None  # bytes that cross between nodes
     stolen_s: float = 1.0
 
     def total(self) -> np.ndarray:
@@ -141,7 +148,7 @@ def layered(c: ProductCounts, copies: int, i: Any, k: Any, j: Any) -> Any:
     return (row - row % copies + layer) * cols + col
 
 
-def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str) -> _Played:
+def play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str = "") -> _Played:
     """A one-sided algorithm."""
     at = np.nonzero(c.done)
     i, k, j = at
@@ -163,12 +170,20 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
     order = _soonest(c, who, tile[order], wanted)
     i, k, j, who, ao, bo, co = (v[order] for v in (i, k, j, who, ao, bo, co))
     work = m.work(c.flops[i, k, j], c.local[i, k, j])
-    a_size, b_size = c.a[i, k], c.needed_of_b(i, k, j)
-    early = _asks_for_a_early(c, prefetch, who, i, k, (ao != who) & (bo != who))
-    here_a, here_b = _here_already(c, prefetch, early, who, i, k, j)
+    a_size, b_size, first_size = c.a[i, k], c.needed_of_b(i, k, j), c.offsets_of_b(i, k, j)
+    early = _asks_for_a_early(c, prefetch, who, i, k, ao != who, (bo != who, first_size > 0))
+    here_a, here_b = _here_already(c, prefetch, early, who, i, k, j, first_size > 0)
+    crossing: list[Shared] = []
+    shared = stealing == "nodes"
+    if shared:
+        crossing = [share_tiles(c, m.node, who, (i, k, j), of_a) for of_a in (True, False)]
+        ao, bo = (s.source for s in crossing)
     own_a, soon_a, got_a = m.get(np.where(here_a, 0.0, a_size), who, ao)
-    own_b, soon_b, got_b = m.get(np.where(here_b, 0.0, b_size), who, bo)
-    own, soon = own_a + own_b, soon_a + soon_b
+    own_b, soon_b, got_b = m.get(np.where(here_b, 0.0, b_size - first_size), who, bo)
+    own_o, soon_o, got_o = m.get(first_size, who, bo)
+    own, soon = own_a + own_b + own_o, soon_a + soon_b + soon_o
+    fetched = int(np.count_nonzero(got_a) + np.count_nonzero(got_b) + np.count_nonzero(got_o))
+    got_b = got_b + got_o
     first = np.concatenate([[True], who[1:] != who[:-1]]) if who.size else np.zeros(0, bool)
     before = np.where(first, 0.0, np.roll(work, 1)) if prefetch else np.zeros_like(soon)
     waits = own + np.maximum(0.0, soon - before)
@@ -190,28 +205,41 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
             ends = np.maximum.reduceat(rows[:, 1], begin)
             between = np.rint(whole * (ends - np.minimum.reduceat(rows[:, 0], begin)))
             leaves[begin] = np.minimum(np.add.reduceat(part, begin), between)
-    push, later, sent = m.get(leaves, co, who)  # the owner fetches it
+    to = co
+    if shared:
+        sums = share_sums(c, m.node, who, (i, k, j), leaves)
+        to = sums.source
+    push, later, sent = m.get(leaves, to, who)  # the owner fetches it
     added = _ADDED * leaves / m.memory * m.turns
     if c.op == "spmm":
-        added = np.where(co == who, 0.0, added)  # a dense product adds to its own C by itself
+        added = np.where(to == who, 0.0, added)  # a dense product adds to its own C by itself
     elif copies > 1:
         added = _ADDED * np.where(co == who, part, part + leaves) / m.memory * m.turns
     elif c.op == "spgemm" and size[1] == 1:
         added = np.zeros_like(added)
     each = lambda where, v: np.bincount(where, v, minlength=c.ranks) * 1.0  # noqa: E731
-    claims = m.claim_s if stealing else 0.0
+    claims = m.claim_s if stealing and not shared else 0.0
     queued = np.where(sent > 0, m.far_s, 0.0)
-    sums = each(co, push + later + added) + each(who, queued) + _place(c, m)
+    accumulate = each(to, push + later + added) + each(who, queued) + _place(c, m)
+    distant = lambda source, to, v: float(v[m.node[source] != m.node[to]].sum())  # noqa: E731
+    far = distant(ao, who, got_a) + distant(bo, who, got_b) + distant(who, to, sent)
     played = _Played(
-        each(who, work), each(who, waits + claims), sums,
-        each(who, got_a + got_b) + each(co, sent),
-        int(np.count_nonzero(got_a) + np.count_nonzero(got_b) + np.count_nonzero(sent)),
+        each(who, work), each(who, waits + claims), accumulate,
+        each(who, got_a + got_b) + each(to, sent),
+        fetched + int(np.count_nonzero(sent)),
         float((work + waits).max(initial=0.0)),
     )  # fmt: skip
+    for s in crossing:  # before the first product
+        _cross(played, s, s.rank, m)
+        far += float(s.bytes.sum())
+    if shared:
+        _cross(played, sums, sums.owner, m, added=True)
+        far += float(sums.bytes.sum())
+    played.far = round(far)
     served = each(ao, got_a) + each(bo, got_b) + each(who, sent)
     short = np.maximum(0.0, served / m.far - played.total())  # a source that all ask takes its time
     played.communicate += short
-    if stealing and work.sum() > 0:
+    if stealing and not shared and work.sum() > 0:
         remote = lambda size: np.where(size > 0, m.far_s + size / m.far, 0.0)  # noqa: E731
         all_a, all_b, all_c = remote(a_size), remote(b_size), remote(part)
         fetch = all_a + all_b + all_c
@@ -221,6 +249,18 @@ def _play(c: ProductCounts, m: Machine, stays: str, prefetch: int, stealing: str
         mine = float((work + waits + added).sum())
         played.stolen_s = float((work + fetch + added + 2 * m.far_s).sum()) / mine
     return played
+
+
+def _cross(p: _Played, s: Shared, to: np.ndarray, m: Machine, added: bool = False) -> None:
+    """Adds what crosses for all ranks of a node to those that get it. `added`: to their tiles of C."""
+    each = lambda v: np.bincount(to, v, m.ranks) * 1.0  # noqa: E731
+    seconds = np.where(s.bytes > 0, m.far_s + s.bytes / m.far, 0.0)
+    if added:
+        p.accumulate += each(seconds + _ADDED * s.bytes / m.memory * m.turns)
+    else:
+        p.communicate += each(seconds)
+    p.fetched += each(s.bytes)
+    p.messages += int(np.count_nonzero(s.bytes))
 
 
 def _soonest(
@@ -245,13 +285,22 @@ def _soonest(
 
 
 def _asks_for_a_early(
-    c: ProductCounts, prefetch: int, who: np.ndarray, i: np.ndarray, k: np.ndarray, far: np.ndarray
+    c: ProductCounts,
+    prefetch: int,
+    who: np.ndarray,
+    i: np.ndarray,
+    k: np.ndarray,
+    far_a: np.ndarray,
+    b: tuple[np.ndarray, np.ndarray],
 ) -> np.ndarray:
-    """Whether the rank of each product fetches tiles of A one product ahead of B: another rank's tile of A says which
-    rows of B travel. `far`: both tiles are other ranks'."""
-    if c.spans is None or not prefetch:
+    """Whether the rank of each product fetches tiles of A one product ahead of B: another rank's tile of A, or row
+    offsets of a sparse B, say which rows of B travel. `far_a`, b[0]: whether A's and B's tile are other ranks'; b[1]:
+    whether row offsets are asked for."""
+    if not prefetch:
         return np.zeros(who.size, bool)
-    waits = far & one_by_one(c.spans[i, k, 5], c.spans[i, k, 2:4])
+    waits = b[0] & b[1]
+    if c.spans is not None:
+        waits = far_a & b[0] & one_by_one(c.spans[i, k, 5], c.spans[i, k, 2:4])
     return np.bincount(who, waits, c.ranks)[who] > 0  # type: ignore[no-any-return]
 
 
@@ -263,13 +312,16 @@ def _here_already(
     i: np.ndarray,
     k: np.ndarray,
     j: np.ndarray,
+    some: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Whether one of the products before, whose tiles a rank still has, had the tile of A, and what is needed of that
-    of B. `early`: where tiles of A are asked for one product ahead, they stay one longer."""
+    of B. `early`: where tiles of A are asked for one product ahead, they stay one longer. `some`: of a sparse tile of B
+    single rows are fetched."""
     kept = prefetch + 1 + early
     a, b = np.zeros(who.size, bool), np.zeros(who.size, bool)
     spans = np.zeros((who.size, 6)) if c.spans is None else c.spans[i, k]
-    begin, end, whole = spans[:, 2], spans[:, 3], ~one_by_one(spans[:, 5], spans[:, 2:4])
+    begin, end = spans[:, 2], spans[:, 3]
+    whole = ~some & ~one_by_one(spans[:, 5], spans[:, 2:4])
     for back in range(1, min(kept.max(initial=0), who.size - 1) + 1):
         new, old = slice(back, None), slice(None, -back)
         same = (who[new] == who[old]) & (k[new] == k[old]) & (kept[new] >= back)
@@ -380,16 +432,16 @@ def price_product(
     network : Network
         With `rank_flops`, products are bound by it, too.
     algorithm : str
-        A key of ALGORITHMS or REPLICATED: what stays, in how many copies, and how idle ranks steal.
+        A key of ALGORITHMS, REPLICATED or NODES: what stays, in how many copies, how idle ranks steal, and whether
+        ranks of a node share what crosses.
     prefetch : int
         0: gets and products in turn; else the next product's gets run meanwhile.
     efficiency : float
         Of local products: how much of the local roofline they reach.
     """
-    if algorithm not in ALGORITHMS | REPLICATED:
-        raise ValueError(
-            f"algorithm {algorithm!r} is not one of {', '.join(ALGORITHMS | REPLICATED)}"
-        )
+    known = ALGORITHMS | REPLICATED | NODES
+    if algorithm not in known:
+        raise ValueError(f"algorithm {algorithm!r} is not one of {', '.join(known)}")
     if not efficiency > 0:
         raise ValueError(f"efficiency {efficiency}: more than 0")
     m = Machine(network, c.ranks, efficiency)
@@ -397,12 +449,12 @@ def price_product(
     if algorithm == "summa":
         played, end = _summa(c, m)
     else:
-        played = _play(c, m, stays, prefetch, stealing)
+        played = play(c, m, stays, prefetch, stealing)
         end = float(played.total().max(initial=0.0))
     compute, communicate, accumulate = (
         float(v.mean()) for v in (played.compute, played.communicate, played.accumulate)
     )
-    if stealing:
+    if stealing and algorithm not in NODES:
         end, lost, spent = _steal(played)
         # What is stolen is computed as before; the rest of a thief's time goes to fetching.
         communicate += float((spent - lost).mean())
@@ -424,7 +476,7 @@ def price_product(
     return ProductPrediction(
         algorithm, c.op, c.ranks, c.grid, c.tiles, seconds, compute + network.call_s, communicate, accumulate,
         imbalance, flops / seconds / 1e9 if seconds else 0.0, flops, int(played.fetched.max(initial=0.0)),
-        int(played.fetched.sum()),
+        int(played.fetched.sum()), played.far,
         played.messages, int(np.max(owned) + buffers), float(mine.max() / mine.mean()) if flops else 1.0,
         c.nnz_imbalance,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,16 @@ __all__ = ["tiled_array"]
 
 _ALIKE = ("tile_rows", "tile_cols", "grid", "transport", "whether there is a device")
 _UNEVEN = 1.5  # most over mean entries of a rank, from which on explain() says so
+
+
+@dataclass
+class Auto:
+    """What `stationary="auto"` remembers of a left factor."""
+
+    waited: float = 0.0  # seconds on the network so far, as predicted; on rank 0
+    lost: set[int] = field(
+        default_factory=set
+    )  # columns of B with which a vertex cover was not faster
 
 
 class tiled_array:
@@ -136,11 +147,12 @@ class tiled_array:
             self._core = _core.tiles_of_dist(d._core, *how)
         self._plan: Any = None
         self._times: dict[str, Any] | None = None
+        self._auto = Auto()
 
     @classmethod
     def _of(cls, core: Any, plan: Any, times: dict[str, Any]) -> Any:
         made = cls.__new__(cls)
-        made._core, made._plan, made._times = core, plan, times
+        made._core, made._plan, made._times, made._auto = core, plan, times, Auto()
         return made
 
     @property
@@ -202,7 +214,9 @@ class tiled_array:
         """Of the product that made it, on this rank. Seconds: `seconds` in all, `prepare`, `compute`, `communication`
         (gets started and waited for; SUMMA: broadcasts), `accumulation` (sums sent, taken in, put in place),
         `imbalance` (waiting for others at the end). Products: `own`, `stolen`. Bytes: `fetched_bytes`, `sent_bytes`,
-        `received_bytes`. `flops`: what this rank did. Names: `algorithm`, `steal`; of SUMMA `broadcasts`: "nccl", or
+        `received_bytes`; of these, `far_fetched_bytes` and `far_sent_bytes` crossed between nodes, where the product
+        knew of nodes; `counted_bytes` (row offsets and rows' numbers, fetched to count before any product; not among
+        `fetched_bytes`). `flops`: what this rank did. Names: `algorithm`, `steal`; of SUMMA `broadcasts`: "nccl", or
         "pinned" where ranks share a GPU (through pinned host memory), else what the Comm is."""
         if self._times is None:
             raise ValueError("these tiles are not the result of ps.dist.matmul: there are no times")
@@ -241,6 +255,7 @@ class tiled_array:
             self._require_tile(i, j)
             cores.append((i * across + j, as_matrix(tile, "renew_tiles")._core))
         self._core.renew_tiles(cores)
+        self._auto = Auto()
 
     def barrier(self) -> None:
         """Waits for all ranks: what they wrote is seen by all afterwards."""

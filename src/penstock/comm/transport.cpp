@@ -60,6 +60,22 @@ std::int64_t require_rows(const Transport& t, RemotePtr at, std::int64_t row_byt
   return std::ssize(rows) * row_bytes;
 }
 
+void require_ranges(const Transport& t, RemotePtr at, std::span<const ByteRange> ranges, const char* verb) {
+  require_in_arena(t, at, 0, 1, verb);
+  for (const auto& r : ranges) {
+    require(r.here >= 0 && r.there >= 0 && r.there <= t.arena_bytes(), [&] {
+      return std::string(verb) + ": bytes from " + std::to_string(r.there) + " to " + std::to_string(r.here) +
+             ": ranges begin at 0 or later, within the arena";
+    });
+    require_in_arena(t, {at.rank, at.offset + r.there}, r.bytes, 1, verb);
+  }
+}
+
+Transport::Ticket Transport::get_ranges(void*, RemotePtr, std::span<const ByteRange>) {
+  throw Error(Errc::not_accessible,
+              "transport '" + name() + "' fetches no ranges of bytes in one message: fetch each");
+}
+
 Transport::Ticket Transport::get_rows(void*, RemotePtr, std::int64_t, std::span<const std::int32_t>) {
   throw Error(Errc::not_accessible,
               "transport '" + name() + "' fetches no single rows: fetch all between them");

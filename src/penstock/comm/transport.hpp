@@ -19,6 +19,11 @@ struct RemotePtr {
   std::int64_t offset = 0;  // bytes from the start of that rank's arena
 };
 
+/// Bytes that a get takes from `there` behind its source to `here` behind its target.
+struct ByteRange {
+  std::int64_t there = 0, here = 0, bytes = 0;
+};
+
 /// One-sided verbs. One object a rank, used by one thread at a time. Throws Error{invalid_argument} for bytes
 /// outside the arena, and Error{comm}, as Comm does, when a rank has failed or comm().timeout() seconds have passed.
 class Transport {
@@ -46,7 +51,12 @@ class Transport {
   /// `to`. The numbers ascend, and are not looked at after the call. Throws Error{not_accessible} unless gets_rows().
   virtual Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
                           std::span<const std::int32_t> rows);
+  /// Copies several ranges of bytes, as one message. The ranges are not looked at after the call, and do not overlap here.
+  /// Throws Error{not_accessible} unless gets_rows().
+  virtual Ticket get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges);
   virtual bool gets_rows() const { return false; }
+  /// What a row or a range of such a message costs besides its bytes, in bytes that could travel in its place.
+  virtual std::int64_t range_bytes() const { return 0; }
   virtual void wait(Ticket ticket) = 0;
   /// Whether the copy is done; if so, the same holds as after wait().
   virtual bool test(Ticket ticket) = 0;

@@ -13,6 +13,9 @@ std::int64_t require_numbers(const Transport& transport, RemotePtr at, std::int6
 /// The same for single rows of `row_bytes`, which ascend; returns the bytes of all.
 std::int64_t require_rows(const Transport& transport, RemotePtr at, std::int64_t row_bytes,
                           std::span<const std::int32_t> rows, const char* verb);
+/// The same for ranges of bytes behind `at`.
+void require_ranges(const Transport& transport, RemotePtr at, std::span<const ByteRange> ranges,
+                    const char* verb);
 /// Throws Error{invalid_argument} for a ticket that was never given out; `given` is the last one that was.
 void require_ticket(Transport::Ticket ticket, Transport::Ticket given);
 

@@ -1,12 +1,17 @@
 """Products in which the fewest rows travel: rows of B or of sums, by a minimum vertex cover of each tile."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from dist_support import run
+from penstock.dist._network import Link
+from penstock.dist._tile_model.cover import cover_seconds, cutting_seconds, turned
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import penstock as ps
-from penstock.dist import _matmul
+from penstock import _core
+from penstock.dist import _matmul, _tile_choice
 
 WIDTH = 24
 GRAPH = ps.generate.rmat(9, 6, seed=5, dtype=np.float64)
@@ -164,3 +169,74 @@ def test_what_it_cannot_is_said():
         return True
 
     assert all(run(work, 2))
+
+
+SLOW = dataclasses.replace(
+    ps.dist.networks["10gbe"],
+    ranks_per_node=1,
+    at_once=1,
+    outside=Link(1e-5, 0.0, 1e6, 0, 0.0),
+    node_bytes_per_s=1e6,
+)
+
+
+def auto(monkeypatch, network, wait, A=GRAPH, ranks=4, grid=None, products=4):
+    """What stays in products that follow one another; cutting is said to take as long as `wait` of them communicate."""
+    monkeypatch.setattr(_tile_choice, "_known", lambda comm: network)
+
+    def cut(c, net):
+        assert cutting_seconds(c, net) > 0
+        best = min(_tile_choice.choose_stationary(c, net)[1].values(), key=lambda p: p.seconds)
+        return wait * (best.seconds - best.compute)
+
+    monkeypatch.setattr(_tile_choice, "cutting_seconds", cut)
+
+    def work(comm):
+        at = ps.dist.tiled_array(A, comm, grid=grid or (ranks, 1))
+        xt = ps.dist.tiled_array(right(A), comm, like=at)
+        names = []
+        for _ in range(products):
+            c = ps.dist.matmul(at, xt)
+            names.append(c.times["stationary"])
+            np.testing.assert_allclose(c.collect(), A.to_scipy() @ right(A), atol=1e-9)
+        return names, at._core.is_split, moved(comm, c)
+
+    found = run(work, ranks)
+    assert all(names == found[0][0] for names, *_ in found)
+    return found[0]
+
+
+def test_auto_cuts_once_products_have_waited_as_long(monkeypatch):
+    names, is_split, _ = auto(monkeypatch, SLOW, 2.5)
+    assert names == ["c", "c", "cover", "cover"] and is_split
+
+
+def test_auto_does_not_cut_in_vain(monkeypatch):
+    fast = dataclasses.replace(SLOW, outside=Link(1e-9, 0.0, 1e13, 0, 0.0), node_bytes_per_s=1e13)
+    assert auto(monkeypatch, fast, 0.0)[:2] == (["c"] * 4, False)
+    copied = ps.dist.networks["shared-memory"]
+    assert auto(monkeypatch, copied, 0.0)[1] is False
+    names, is_split, _ = auto(monkeypatch, SLOW, 0.0, grid=(1, 4))  # B is where C is
+    assert "cover" not in names and not is_split
+    monkeypatch.setattr(_tile_choice, "cover_seconds", lambda *_: (1e9, 0))
+    assert auto(monkeypatch, SLOW, 0.0)[:2] == (["c"] * 4, False)
+
+
+@pytest.mark.parametrize("grid", [(4, 1), (2, 2), (3, 2)], ids=str)
+def test_the_model_counts_the_bytes_of_a_cover(grid):
+    def work(comm):
+        at = ps.dist.tiled_array(TRUST, comm, grid=grid)
+        xt = ps.dist.tiled_array(right(TRUST), comm, like=at)
+        c = ps.dist.matmul(at, xt, stationary="cover", prefetch=0)
+        parts = [
+            _tile_choice.count_maps(part, xt._core.map) for part in _core.tile_split_maps(at._core)
+        ]
+        parts[1] = turned(parts[1], *at.tiles, grid)
+        planned = [sum(load[what] for load in c.plan().loads) for what in ("fetched", "sent")]
+        return planned, moved(comm, c), cover_seconds(*parts, SLOW, 0)
+
+    planned, found, (seconds, total) = run(work, grid[0] * grid[1])[0]
+    assert seconds > 0 and found[0] <= planned[0]
+    if grid[1] == 1:
+        assert total == sum(planned)
+    assert 0.8 * sum(planned) <= total <= sum(planned)

@@ -31,9 +31,13 @@ class Pausing final : public Transport {
     return inner_->put(from, to, bytes);
   }
   bool gets_rows() const override { return inner_->gets_rows(); }
+  std::int64_t range_bytes() const override { return inner_->range_bytes(); }
   Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
                   std::span<const std::int32_t> rows) override {
     return pause(), inner_->get_rows(to, from, row_bytes, rows);
+  }
+  Ticket get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges) override {
+    return pause(), inner_->get_ranges(to, from, ranges);
   }
   void wait(Ticket t) override { inner_->wait(t); }
   bool test(Ticket t) override { return inner_->test(t); }
@@ -168,6 +172,33 @@ TEST(OneSided, EveryAlgorithmGivesTheProductWhateverTheDelays) {
                                << ", stationary " << kept << ", steal " << steal
                                << (sparse ? ", sparse" : ", dense");
           }
+}
+
+TEST(OneSided, RanksOfANodeShareWhateverTheDelays) {
+  const ProcessGrid grids[] = {{4, 1}, {4, 2}};
+  std::uint64_t seed = 1000;
+  for (const auto grid : grids)
+    for (const int of_node : {1, 2, 4})
+      for (const bool sparse : {false, true})
+        for (int kept = 0; kept < (sparse ? 3 : 4); ++kept) {
+          const auto x = case_of(++seed);
+          TileMultiplyOptions options{.kept = static_cast<Stationary>(kept),
+                                      .prefetch = static_cast<int>(seed % 4),
+                                      .piece_bytes = 1024,
+                                      .pieces = 1 + static_cast<int>(seed % 2)};
+          for (int r = 0; r < grid.ranks(); ++r) options.nodes.push_back(r / of_node);
+          const auto errors = play(grid.ranks(), [&](Comm& comm) {
+            TileTimes times;
+            const auto got = product_of(comm, x, sparse, false, grid, pausing(seed), options, times);
+            if (got != x.wanted) throw std::runtime_error("another product");
+            if (of_node == 1 && (times.far_fetched != times.fetched || times.far_sent != times.sent))
+              throw std::runtime_error("bytes of another node that are not counted");
+          });
+          for (const auto& e : errors)
+            ASSERT_EQ(e, "") << "seed " << seed << ", grid " << grid.rows << " x " << grid.cols
+                             << ", ranks of a node " << of_node << ", stationary " << kept
+                             << (sparse ? ", sparse" : ", dense");
+        }
 }
 
 TEST(OneSided, TheNextProductTakesTheMailOver) {

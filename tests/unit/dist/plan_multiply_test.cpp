@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <tuple>
 
 #include "penstock/core/error.hpp"
+#include "penstock/dist/tile/tile_spans.hpp"
 
 namespace penstock {
 namespace {
@@ -172,6 +174,48 @@ TEST(PlanMultiply, BytesAndFlops) {
   const auto counted = plan_multiply(a, s, sc, Stationary::a, counts);
   EXPECT_EQ(counted.products[1].flops, 18);
   EXPECT_EQ(counted.products[1].sent, 5 * 8 + 32 + 32);
+}
+
+TEST(PlanMultiply, RowsWithShortGapsAreOneRange) {
+  std::mt19937_64 random(5);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<Offset> ends{0};
+    std::vector<Index> named;
+    for (Index r = 0; r < 40; ++r) {
+      ends.push_back(ends.back() + (random() % 3 == 0 ? 0 : static_cast<Offset>(random() % 9)));
+      if (random() % 3 == 0) named.push_back(r);
+    }
+    const auto most = static_cast<std::int64_t>(random() % 200);
+    RowsAlone alone;
+    const auto rows = with_gaps(named, ends.data(), 12, most, alone);
+    const std::set<Index> found(rows->begin(), rows->end());
+    ASSERT_TRUE(std::ranges::is_sorted(*rows) && found.size() == rows->size());
+    Offset entries = 0;
+    for (const auto r : found)
+      entries += ends[static_cast<std::size_t>(r) + 1] - ends[static_cast<std::size_t>(r)];
+    EXPECT_EQ(alone.entries, entries);
+    // Ranges by hand: a mark on each entry that travels.
+    std::vector<int> travels(static_cast<std::size_t>(ends.back()) + 1), wanted(travels.size());
+    for (const auto r : found)
+      for (auto e = ends[static_cast<std::size_t>(r)]; e < ends[static_cast<std::size_t>(r) + 1]; ++e)
+        travels[static_cast<std::size_t>(e)] = 1;
+    for (const auto r : named)
+      for (auto e = ends[static_cast<std::size_t>(r)]; e < ends[static_cast<std::size_t>(r) + 1]; ++e)
+        wanted[static_cast<std::size_t>(e)] = 1;
+    std::int64_t ranges = 0;
+    Offset last = -1;
+    for (Offset e = 0; e < ends.back(); ++e) {
+      const auto at = static_cast<std::size_t>(e);
+      if (wanted[at]) {
+        const bool near = last >= 0 && (e - last - 1) * 12 <= most;
+        for (auto gap = last + 1; near && gap < e; ++gap) EXPECT_TRUE(travels[static_cast<std::size_t>(gap)]);
+        last = e;
+      }
+      EXPECT_GE(travels[at], wanted[at]);
+      ranges += travels[at] && (e == 0 || !travels[at - 1]);
+    }
+    EXPECT_EQ(alone.ranges, ranges);
+  }
 }
 
 TEST(PlanMultiply, RefusesWhatDoesNotFit) {

@@ -7,6 +7,7 @@
 #include "penstock/bind/dist/dist.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/tile/one_sided.hpp"
+#include "penstock/dist/tile/tile_cover.hpp"
 #include "penstock/dist/tile/tile_spans.hpp"
 
 namespace penstock::bind {
@@ -244,14 +245,13 @@ struct Plan {
 
 nb::dict products_of(const Plan& p) {
   nb::dict d;
-  const auto& v = p.plan.products;
-  d["i"] = column<std::int32_t>(v, [](auto& x) { return x.i; });
-  d["k"] = column<std::int32_t>(v, [](auto& x) { return x.k; });
-  d["j"] = column<std::int32_t>(v, [](auto& x) { return x.j; });
-  d["owner"] = column<std::int32_t>(v, [](auto& x) { return x.owner; });
-  d["fetched"] = column<std::int64_t>(v, [](auto& x) { return x.fetched; });
-  d["sent"] = column<std::int64_t>(v, [](auto& x) { return x.sent; });
-  d["flops"] = column<double>(v, [](auto& x) { return x.flops; });
+  const auto add = [&]<class T>(const char* name, T TileProduct::*member) {
+    d[name] = column<T>(p.plan.products, [=](const TileProduct& x) { return x.*member; });
+  };
+  add("i", &TileProduct::i), add("k", &TileProduct::k), add("j", &TileProduct::j);
+  add("owner", &TileProduct::owner), add("flops", &TileProduct::flops);
+  add("fetched", &TileProduct::fetched), add("sent", &TileProduct::sent);
+  add("far_fetched", &TileProduct::far_fetched), add("far_sent", &TileProduct::far_sent);
   return d;
 }
 
@@ -267,17 +267,19 @@ nb::dict times_of(const TileTimes& t) {
   d["communication"] = t.communication;
   d["accumulation"] = t.accumulation, d["imbalance"] = t.imbalance, d["own"] = t.own, d["stolen"] = t.stolen;
   d["fetched_bytes"] = t.fetched, d["sent_bytes"] = t.sent, d["received_bytes"] = t.received,
-  d["flops"] = t.flops;
+  d["flops"] = t.flops, d["counted_bytes"] = t.counted;
+  d["far_fetched_bytes"] = t.far_fetched, d["far_sent_bytes"] = t.far_sent;
   if (!t.broadcasts.empty()) d["broadcasts"] = t.broadcasts;
   return d;
 }
 
 nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm,
                          const std::string& stealing, int prefetch, const std::string& semiring,
-                         std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas) {
+                         std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas,
+                         const std::vector<int>& nodes) {
   TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
   options.steal = steal(stealing);
-  options.mask = mask, options.replicas = replicas;
+  options.mask = mask, options.replicas = replicas, options.nodes = nodes;
   if (algorithm != "summa") options.kept = stationary(algorithm);
   std::shared_ptr<TileMatrix> c;
   Plan plan;
@@ -290,6 +292,16 @@ nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algori
     c = std::make_shared<TileMatrix>(std::move(result.c));
   }
   return nb::make_tuple(c, plan, times_of(times));
+}
+
+/// The directories of both parts of A: what is multiplied where C is, and where B is. None: no memory for them.
+nb::object split_maps(TileMatrix& a) {
+  const auto split = [&] {
+    const nb::gil_scoped_release release;
+    return split_if_it_fits(a);
+  }();
+  if (!split) return nb::none();
+  return nb::make_tuple(split->at_c.map(), split->at_b.map());
 }
 
 std::string dtype_of(TileValue value) {
@@ -373,13 +385,24 @@ nb::list loads_of(const Plan& p) {
   for (const auto& l : loads(p.plan, p.c)) {
     nb::dict d;
     d["products"] = l.products, d["fetched"] = l.fetched, d["sent"] = l.sent, d["received"] = l.received;
-    d["flops"] = l.flops;
+    d["flops"] = l.flops, d["far_fetched"] = l.far_fetched, d["far_sent"] = l.far_sent;
     out.append(d);
   }
   return out;
 }
 
-std::string text_of_plan(const Plan& p, std::int64_t most) { return text(p.plan, p.c, most); }
+/// What the ranks of nodes share: copies of tiles of A and B, sums for tiles of C.
+nb::list shared_of(const Plan& p) {
+  nb::list out;
+  const auto add = [&](const char* of, int node, std::int64_t tile, int rank, std::int64_t bytes) {
+    nb::dict d;
+    d["of"] = of, d["node"] = node, d["tile"] = tile, d["rank"] = rank, d["bytes"] = bytes;
+    out.append(d);
+  };
+  for (const auto& c : p.plan.copies) add(c.of_a ? "A" : "B", c.node, c.tile, c.rank, c.bytes);
+  for (const auto& s : p.plan.sums) add("C", s.node, s.tile, s.rank, s.bytes);
+  return out;
+}
 
 int device_of(const TileMatrix& t) {
   if (t.where().is_gpu()) return t.where().gpu;
@@ -400,6 +423,7 @@ void add_map(nb::module_& m) {
       .def_prop_ro("tiles", [](const TileMap& t) { return nb::make_tuple(t.down(), t.across()); })
       .def_prop_ro("grid", [](const TileMap& t) { return nb::make_tuple(t.grid.rows, t.grid.cols); })
       .def_ro("sparse", &TileMap::sparse)
+      .def_ro("gathers", &TileMap::gathers)
       .def_prop_ro("dtype", [](const TileMap& t) { return dtype_of(t.value); })
       .def_prop_ro("nnz", nnz_of)
       .def_prop_ro("spans", spans_of)
@@ -419,7 +443,9 @@ void add_plan(nb::module_& m) {
       .def_prop_ro("tiles", [](const Plan& p) { return nb::make_tuple(p.plan.m, p.plan.k, p.plan.n); })
       .def_prop_ro("skipped", [](const Plan& p) { return p.plan.skipped; })
       .def_prop_ro("loads", loads_of)
-      .def("text", text_of_plan, arg("most") = 20)
+      .def_prop_ro("shared", shared_of)
+      .def(
+          "text", [](const Plan& p, std::int64_t n) { return text(p.plan, p.c, n); }, arg("most") = 20)
       .def("__repr__", [](const Plan& p) { return text(p.plan, p.c); });
   m.def("tile_plan", plan_of, arg("a"), arg("b"), arg("stationary"), arg("replicas") = 1);
 }
@@ -435,6 +461,8 @@ void add_tiles(nb::module_& m) {
       .def("whole", whole)
       .def("replace_tile", replace_tile, arg("i"), arg("j"), arg("a"))
       .def("renew_tiles", renew_tiles, arg("tiles"))
+      .def_prop_ro("is_split", [](TileMatrix& t) { return t.split() != nullptr; })
+      .def("drop_split", [](TileMatrix& t) { t.split() = nullptr; })
       .def("rows_of_tiles", &TileMatrix::rows_of_tiles, arg("first"), arg("last"))
       .def(
           "barrier", [](TileMatrix& t) { t.transport()->barrier(); },
@@ -453,9 +481,11 @@ void add_tiles(nb::module_& m) {
 void add_products(nb::module_& m) {
   m.def("tile_row_needs", needs_of_rows, arg("a"), arg("b"), arg("semiring"), arg("mask").none(),
         arg("replicas"));
+  m.def("tile_split_maps", split_maps, arg("a"));
   m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"),
-        arg("semiring"), arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1);
+        arg("semiring"), arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1,
+        arg("nodes") = std::vector<int>{});
 }
 
 }  // namespace

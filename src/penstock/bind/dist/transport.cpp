@@ -36,6 +36,23 @@ void get_rows(Transport& t, const nb::object& out, int rank, std::int64_t offset
   t.wait(t.get_rows(to.data(), {rank, offset}, row_bytes, names));
 }
 
+/// `ranges`: rows of (there, here, bytes).
+void get_ranges(Transport& t, const nb::object& out, int rank, std::int64_t offset,
+                const nb::ndarray<const std::int64_t, nb::numpy, nb::shape<-1, 3>, nb::c_contig>& ranges) {
+  const Bytes to(out, true);
+  std::vector<ByteRange> all;
+  for (std::size_t n = 0; n < ranges.shape(0); ++n) {
+    const auto* r = ranges.data() + 3 * n;
+    require(r[2] >= 0 && r[1] >= 0 && r[1] <= to.size() && r[2] <= to.size() - r[1], [&] {
+      return "a range of " + std::to_string(r[2]) + " bytes to " + std::to_string(r[1]) + " exceeds the " +
+             std::to_string(to.size()) + " bytes of the array";
+    });
+    all.push_back({r[0], r[1], r[2]});
+  }
+  const nb::gil_scoped_release release;
+  t.wait(t.get_ranges(to.data(), {rank, offset}, all));
+}
+
 void put(Transport& t, const nb::object& a, int rank, std::int64_t offset) {
   const Bytes from(a, false);
   const nb::gil_scoped_release release;
@@ -102,6 +119,9 @@ void transport(nb::module_& m) {
         "Fills a C-contiguous array with the bytes there, and returns when that is done.");
   t.def("get_rows", &get_rows, arg("out"), arg("rank"), arg("offset"), arg("row_bytes"), arg("rows"),
         "Fills rows of a C-contiguous array from those of the table that begins there; int32, ascending.");
+  t.def("get_ranges", &get_ranges, arg("out"), arg("rank"), arg("offset"), arg("ranges"),
+        "Fills a C-contiguous array from ranges of bytes behind that place, in one message; rows of (there, "
+        "here, bytes).");
   t.def("put", &put, arg("a"), arg("rank"), arg("offset"),
         "Writes the bytes of a C-contiguous array there, and returns when they are there.");
   t.def(

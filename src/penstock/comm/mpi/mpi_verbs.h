@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PENSTOCK_MPI_VERSION 5
+#define PENSTOCK_MPI_VERSION 6
 #define PENSTOCK_MPI_SYMBOL "penstock_mpi"
 
 /* An MPI_Comm, MPI_Win or MPI_Datatype: an int or a pointer, as that MPI has it. */
@@ -119,6 +119,9 @@ typedef struct PenstockMpi {
   /* Rows of a table that begins at `offset`, to the same places behind `data`; n is above 0. */
   int (*window_get_rows)(void* data, int64_t row_bytes, const int32_t* rows, int n, int target,
                          int64_t offset, PenstockMpiHandle window, void* request);
+  /* n ranges of bytes, from `there` behind `offset` to `here` behind `data`; n is above 0. */
+  int (*window_get_ranges)(void* data, const int32_t* bytes, const int64_t* here, const int64_t* there, int n,
+                           int target, int64_t offset, PenstockMpiHandle window, void* request);
   int (*window_put)(const void* data, int64_t bytes, int target, int64_t offset, PenstockMpiHandle window,
                     void* request);
   /* Words of 64 bits: writes `value` + what is there (or `value`, or nothing), and gives what was there before. */

@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <map>
 #include <utility>
 
 #include "penstock/dist/link/bounded_wait.hpp"
 #include "penstock/dist/tile/tile_gpu.hpp"
+#include "penstock/dist/tile/tile_nodes.hpp"
 #include "penstock/dist/tile/tile_work.hpp"
 
 namespace penstock {
@@ -32,11 +34,11 @@ constexpr std::int64_t kHostPiece = 4 << 20, kDevicePiece = 32 << 20;
 /// The least size of a piece that TileMail takes, and the bytes that a piece of a dense tile may need for its head.
 constexpr std::int64_t kLeastPiece = 1024, kPieceHead = 64;
 
-/// A product whose tiles are under way. Which rows of a dense B it needs, its tile of A says: where that is another rank's,
-/// they are asked for when it is here.
+/// A product whose tiles are under way. Which rows of B it needs, its tile of A says: where that is another rank's, they are
+/// asked for when it is here. Where entries of a sparse B are, the offsets of their rows say.
 struct Fetched {
   std::int64_t product = TileWork::kNone;
-  TileHere a, b, mask;
+  TileHere a, b, mask, offsets;
   bool asked_for_b = false;
 };
 
@@ -77,7 +79,14 @@ TileMail::Options mail_options(const MultiplyPlan& plan, const TileMap& c, const
 
 /// A sum for another rank, while products of one tile follow one another.
 struct Partial {
+  int to = 0;
   std::int64_t i = 0, j = 0, products = 0;
+  std::unique_ptr<TileSum> sum;
+};
+
+/// The sum of all products that ranks of this node have for a tile of another node.
+struct SumOfNode {
+  std::int64_t products = 0, missing = 0;
   std::unique_ptr<TileSum> sum;
 };
 
@@ -103,8 +112,13 @@ class OneSidedProduct {
         work_(prepared_, a, b, mail_, options.steal, options.seed),
         ahead_(products_ahead(*prepared_.local, prepared_.plan, a, b, options, steals_)) {
     if (ahead_ > 0)
-      waits_for_a_ = std::ranges::any_of(
-          products(), [&](const auto& p) { return (steals_ || p.owner == comm_->rank()) && waits_for_a(p); });
+      waits_ = std::ranges::any_of(
+          products(), [&](const auto& p) { return (steals_ || p.owner == comm_->rank()) && waits(p); });
+    times_.counted = prepared_.counted;
+    for (const auto& s : plan().sums)
+      if (s.rank == comm_->rank()) of_node_[s.tile] = {s.products, s.products, nullptr};
+    for (const auto& copy : plan().copies)
+      if (copy.rank == comm_->rank()) times_.fetched += copy.bytes, times_.far_fetched += copy.bytes;
     times_.prepare = clock_.lap();
   }
 
@@ -123,13 +137,28 @@ class OneSidedProduct {
   }
 
  private:
-  const std::vector<TileProduct>& products() const { return prepared_.plan.products; }
+  const MultiplyPlan& plan() const { return prepared_.plan; }
+  const std::vector<TileProduct>& products() const { return plan().products; }
+  TileMatrix& right_of(const TileProduct& p) const { return penstock::right_of(prepared_, b_, p); }
+  bool far(int rank) const {
+    const auto node = [&](int r) { return plan().nodes[static_cast<std::size_t>(r)]; };
+    return !plan().nodes.empty() && node(rank) != node(comm_->rank());
+  }
+  void count(const TileHere& tile, int from) {
+    times_.fetched += tile.fetched();
+    if (far(from)) times_.far_fetched += tile.fetched();
+  }
   TileMatrix& left_of(const TileProduct& p) const { return penstock::left_of(prepared_, a_, p); }
   bool mine(const TileProduct& p) const { return prepared_.c.owner(p.i, p.j) == comm_->rank(); }
 
   /// Adds a piece that another rank has sent to an own tile of C.
   void take_in(std::int64_t number, std::int64_t products, const std::byte* piece, std::int64_t bytes) {
     const auto across = prepared_.c.across();
+    if (prepared_.c.owner(number / across, number % across) != comm_->rank()) {
+      auto& sum = sum_of_node(number);
+      sum.add_piece(piece, bytes);
+      return note(number, products);
+    }
     sums_.sum(number / across, number % across).add_piece(piece, bytes);
     missing_ -= products;
     if (missing_ < 0)
@@ -139,7 +168,7 @@ class OneSidedProduct {
 
   /// Claims products and starts to fetch their tiles, until as many are under way as should be. False: no product is left.
   bool fetch_ahead() {
-    while (more_ && std::ssize(under_way_) <= ahead_ + waits_for_a_) {
+    while (more_ && std::ssize(under_way_) <= ahead_ + waits_) {
       const auto n = work_.next(times_);
       more_ = n != TileWork::kNone;
       if (!more_) break;
@@ -147,29 +176,44 @@ class OneSidedProduct {
       under_way_.push_back({n,
                             left_of(p).async_get_tile(p.i, p.k),
                             {},
-                            options_.mask ? options_.mask->async_get_tile(p.i, p.j) : TileHere{}});
+                            options_.mask ? options_.mask->async_get_tile(p.i, p.j) : TileHere{},
+                            needs_offsets(p) ? right_of(p).async_get_offsets(
+                                                   p.k, p.j, left_of(p).map().at(p.i, p.k).col_span())
+                                             : TileHere{}});
       auto& tiles = under_way_.back();
-      if (!waits_for_a(p)) ask_for_b(tiles);
-      times_.fetched += tiles.a.fetched() + tiles.mask.fetched();
+      if (!waits(p)) ask_for_b(tiles);
+      count(tiles.a, left_of(p).owner(p.i, p.k)), count(tiles.offsets, right_of(p).owner(p.k, p.j));
+      count(tiles.mask, prepared_.c.owner(p.i, p.j));
     }
     return !under_way_.empty();
   }
 
   bool needs_names(const TileProduct& p) const {
     const auto& left = left_of(p).map().at(p.i, p.k);
-    return !b_.map().sparse && !b_.mine(p.k, p.j) &&
-           b_.map().one_by_one(p.k, p.j, left.cols_met, left.col_span());
+    return !b_.map().sparse && !right_of(p).mine(p.k, p.j) &&
+           right_of(p).map().one_by_one(p.k, p.j, left.cols_met, left.col_span());
   }
-  bool waits_for_a(const TileProduct& p) const { return !left_of(p).mine(p.i, p.k) && needs_names(p); }
+  /// Whether single rows of a sparse tile travel.
+  bool needs_offsets(const TileProduct& p) const {
+    const auto& b = right_of(p);
+    return b.map().sparse && !b.mine(p.k, p.j) && p.of_b < b.map().bytes(p.k, p.j);
+  }
+  /// Whether rows of B cannot be asked for before something else is here.
+  bool waits(const TileProduct& p) const {
+    return needs_offsets(p) || (!left_of(p).mine(p.i, p.k) && needs_names(p));
+  }
 
-  /// Starts to fetch what a product needs of B; before that, waits for its tile of A if that says which rows these are.
+  /// Starts to fetch what a product needs of B; before that, waits for what says which rows these are and where they lie.
   void ask_for_b(Fetched& tiles) {
     if (std::exchange(tiles.asked_for_b, true)) return;
     const auto& p = products()[static_cast<std::size_t>(tiles.product)];
-    if (b_.map().sparse) tiles.b = b_.async_get_tile(p.k, p.j);
-    else if (needs_names(p)) tiles.b = b_.async_get_rows(p.k, p.j, left_of(p).columns_met(p.i, p.k, tiles.a));
-    else tiles.b = b_.async_get_rows(p.k, p.j, left_of(p).map().at(p.i, p.k).col_span());
-    times_.fetched += tiles.b.fetched();
+    auto &a = left_of(p), &b = right_of(p);
+    if (needs_offsets(p))
+      tiles.b = b.async_get_rows(p.k, p.j, a.columns_met(p.i, p.k, tiles.a), tiles.offsets);
+    else if (b.map().sparse) tiles.b = b.async_get_tile(p.k, p.j);
+    else if (needs_names(p)) tiles.b = b.async_get_rows(p.k, p.j, a.columns_met(p.i, p.k, tiles.a));
+    else tiles.b = b.async_get_rows(p.k, p.j, a.map().at(p.i, p.k).col_span());
+    count(tiles.b, b.owner(p.k, p.j));
   }
 
   /// Multiplies the tiles that were asked for first, and looks for mail.
@@ -181,7 +225,7 @@ class OneSidedProduct {
       ask_for_b(under_way_[static_cast<std::size_t>(n)]);
     const auto& p = products()[static_cast<std::size_t>(current_.product)];
     const TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, left_of(p))};
-    const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, b_)};
+    const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, right_of(p))};
     const TileView mask{options_.mask ? current_.mask.data() : nullptr, current_.mask.tile()};
     times_.communication += clock_.lap();
     auto& sum = sum_for(p);
@@ -192,7 +236,9 @@ class OneSidedProduct {
     times_.compute += clock_.lap();
     ++(p.owner == comm_->rank() ? times_.own : times_.stolen);
     times_.flops += p.flops;
+    if (!mine(p) && receiver(plan(), prepared_.c, p) == comm_->rank()) note(prepared_.c.number(p.i, p.j), 1);
     mail_.look();
+    mail_of_node();
     times_.accumulation += clock_.lap();
   }
 
@@ -202,8 +248,11 @@ class OneSidedProduct {
       --missing_;
       return sums_.sum(p.i, p.j);
     }
+    const auto to = receiver(plan(), prepared_.c, p);
+    if (to == comm_->rank()) return sum_of_node(prepared_.c.number(p.i, p.j));
     if (partial_.sum && (partial_.i != p.i || partial_.j != p.j)) mail_partial();
-    if (!partial_.sum) partial_ = {p.i, p.j, 0, prepared_.local->start(prepared_.c.at(p.i, p.j), nullptr)};
+    if (!partial_.sum)
+      partial_ = {to, p.i, p.j, 0, prepared_.local->start(prepared_.c.at(p.i, p.j), nullptr)};
     ++partial_.products;
     return *partial_.sum;
   }
@@ -229,9 +278,42 @@ class OneSidedProduct {
     times_.accumulation += clock_.lap();
     partial_.sum->settle();
     times_.compute += clock_.lap();
-    mail_.send(c.owner(partial_.i, partial_.j), c.number(partial_.i, partial_.j), partial_.products,
-               *partial_.sum);
+    send(partial_.to, c.number(partial_.i, partial_.j), partial_.products, *partial_.sum);
     partial_ = {};
+  }
+
+  void send(int to, std::int64_t number, std::int64_t products, TileSum& sum) {
+    const auto before = mail_.sent();
+    mail_.send(to, number, products, sum);
+    if (far(to)) times_.far_sent += mail_.sent() - before;
+  }
+
+  /// The sum that this rank adds up for its node.
+  TileSum& sum_of_node(std::int64_t number) {
+    const auto at = of_node_.find(number);
+    if (at == of_node_.end())
+      throw Error(Errc::comm, "rank " + std::to_string(comm_->rank()) +
+                                  " was sent a part of a tile that it does not add up");
+    auto& sum = at->second.sum;
+    const auto& c = prepared_.c;
+    if (!sum) sum = prepared_.local->start(c.at(number / c.across(), number % c.across()), nullptr);
+    return *sum;
+  }
+  /// So many products of a sum of this node have come. It is sent later: a sender looks for mail.
+  void note(std::int64_t number, std::int64_t products) {
+    if ((of_node_.at(number).missing -= products) == 0) complete_.push_back(number);
+  }
+  /// Sends the sums of this node that are complete to the owners of their tiles.
+  void mail_of_node() {
+    const auto& c = prepared_.c;
+    while (!complete_.empty()) {
+      const auto number = complete_.front();
+      complete_.pop_front();
+      auto found = of_node_.extract(number);
+      found.mapped().sum->settle();
+      send(c.owner(number / c.across(), number % c.across()), number, found.mapped().products,
+           *found.mapped().sum);
+    }
   }
 
   /// Takes in mail until no own tile of C lacks a product. Waiting counts as imbalance, adding what comes does not.
@@ -239,7 +321,8 @@ class OneSidedProduct {
     const auto before = mail_.looking();
     const auto complete = [&] {
       mail_.look();
-      return missing_ == 0;
+      mail_of_node();
+      return missing_ == 0 && of_node_.empty();
     };
     wait_until(*comm_, complete, "other ranks' parts of its tiles");
     const auto adding = mail_.looking() - before;
@@ -259,9 +342,12 @@ class OneSidedProduct {
   TileMail mail_;
   TileWork work_;
   int ahead_;
-  bool waits_for_a_ = false;  // whether tiles of A are asked for one product earlier than rows of B
+  bool waits_ =
+      false;  // whether what says which rows of B are needed is asked for one product earlier than these
   Partial partial_;
-  TileSum* last_own_ = nullptr;  // the own tile of C that the product before went to
+  std::map<std::int64_t, SumOfNode> of_node_;  // by number of tile: what this rank adds up and has not sent
+  std::deque<std::int64_t> complete_;          // of these, those that can be sent
+  TileSum* last_own_ = nullptr;                // the own tile of C that the product before went to
   std::deque<Fetched> under_way_;
   Fetched current_;  // kept until the next are asked for: they may share a tile with it
   bool more_ = true;

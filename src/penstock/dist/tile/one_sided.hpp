@@ -27,7 +27,9 @@ struct TileMultiplyOptions {
   /// rank's at once.
   std::int64_t piece_bytes = 0;
   int pieces = 4;
-  int replicas = 1;            // copies of stationary C: GridLayers
+  int replicas = 1;  // copies of stationary C: GridLayers
+  std::vector<int> nodes =
+      {};  // of each rank: what the ranks of a node share crosses to it once; empty: nothing is shared
   TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 
@@ -42,8 +44,10 @@ struct TileTimes {
   double imbalance = 0;                              // waiting for others at the end
   std::int64_t own = 0, stolen = 0;                  // products
   std::int64_t fetched = 0, sent = 0, received = 0;  // bytes
-  double flops = 0;                                  // that this rank did, by the plan
-  std::string broadcasts;                            // SUMMA: what carries them (tile_broadcast.hpp)
+  std::int64_t far_fetched = 0, far_sent = 0;        // of these, bytes that crossed between nodes
+  std::int64_t counted = 0;  // bytes of row offsets that were fetched to count products
+  double flops = 0;          // that this rank did, by the plan
+  std::string broadcasts;    // SUMMA: what carries them (tile_broadcast.hpp)
 };
 
 struct TileResult {
@@ -60,15 +64,22 @@ TileResult multiply_one_sided(TileMatrix& a, TileMatrix& b, const TileMultiplyOp
 /// one grid. `kept`, `steal`, `prefetch` and the pieces are not looked at. Collective.
 TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
 
+struct NodeCopies;
+
 /// What a product begins with; prepare() is collective.
 struct TilePlan {
   std::unique_ptr<LocalProduct> local;
   TileMap c;
   MultiplyPlan plan;
   std::shared_ptr<TileSplit> split;  // of A, where the plan is a cover's
+  const TileMap* mask = nullptr;
+  std::shared_ptr<NodeCopies> copies;  // of other nodes' tiles, where there are some
+  std::int64_t counted = 0;            // bytes that this rank has fetched to count products
 };
 /// The tiles of A that a product of the plan multiplies.
 TileMatrix& left_of(const TilePlan& plan, TileMatrix& a, const TileProduct& product);
+/// The tiles of B; only with copies, they and those of A may be elsewhere than their owners are.
+TileMatrix& right_of(const TilePlan& plan, TileMatrix& b, const TileProduct& product);
 TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
 
 /// Bytes that this rank needs for C, for each grid.rows rows of tiles. Collective.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNames{"a", "b", "c", "cover"};
 
-/// Products in a plan, which takes up to 13 GB then (of a cover twice as many), and every rank has it.
+/// Products in a plan, which takes up to 19 GB then (of a cover twice as many), and every rank has it.
 constexpr std::int64_t kMostProducts = 1 << 28;
 
 std::string times(std::int64_t a, std::int64_t b) { return std::to_string(a) + " x " + std::to_string(b); }
@@ -28,6 +28,10 @@ ProductCount expected(const TileAt& a, const TileAt& b) {
   c.products = static_cast<double>(a.nnz) * static_cast<double>(b.nnz) / static_cast<double>(b.rows);
   const auto cols = static_cast<double>(b.cols), rows = static_cast<double>(a.rows);
   c.nnz = std::min(c.products, rows * cols * -std::expm1(-c.products / rows / cols));
+  if (a.cols_met >= 0)
+    c.alone = {std::llround(static_cast<double>(a.cols_met) * static_cast<double>(b.nnz) /
+                            static_cast<double>(b.rows)),
+               a.cols_met};
   return c;
 }
 
@@ -148,7 +152,11 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   const auto add = [&](std::int64_t i, std::int64_t k, std::int64_t j) {
     const auto& at = a.at(i, k);
     const auto& bt = b.at(k, j);
-    if (at.nnz == 0 || bt.nnz == 0 || (mask && mask->at(i, j).nnz == 0)) {
+    const bool counted = b.sparse && !counts.empty();
+    const auto count = !b.sparse ? ProductCount{}
+                       : counted ? counts[static_cast<std::size_t>((i * ks + k) * n + j)]
+                                 : expected(at, bt);
+    if (at.nnz == 0 || bt.nnz == 0 || (mask && mask->at(i, j).nnz == 0) || (counted && count.products == 0)) {
       ++plan.skipped;
       return;
     }
@@ -162,15 +170,14 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
     const auto area = static_cast<double>(ct.rows) * static_cast<double>(ct.cols);
     auto entries = area;
     if (b.sparse) {
-      const auto count =
-          counts.empty() ? expected(at, bt) : counts[static_cast<std::size_t>((i * ks + k) * n + j)];
       entries = mask ? std::min(count.nnz, static_cast<double>(mask->at(i, j).nnz)) : count.nnz;
       p.flops = 2 * count.products;
     } else {
       p.flops = 2 * static_cast<double>(at.nnz) * static_cast<double>(bt.cols);
     }
     if (a.owner(i, k) != p.owner) p.fetched += a.bytes(i, k);
-    if (b.owner(k, j) != p.owner) p.fetched += b.bytes_for(at, k, j);
+    p.of_b = b.bytes_for(at, k, j, count.alone);
+    if (b.owner(k, j) != p.owner) p.fetched += p.of_b;
     if (mask && c.owner(i, j) != p.owner) p.fetched += mask->bytes(i, j);
     part = std::min(part + entries, mask ? static_cast<double>(mask->at(i, j).nnz) : area);
     touched = touched.with(at.row_span());
@@ -210,15 +217,35 @@ MultiplyPlan plan_multiply(const TileMap& a, const TileMap& b, const TileMap& c,
   return plan;
 }
 
+int receiver(const MultiplyPlan& plan, const TileMap& c, const TileProduct& p) {
+  const auto owner = c.owner(p.i, p.j);
+  if (plan.sums.empty()) return owner;
+  const auto key = std::pair{plan.nodes[static_cast<std::size_t>(p.owner)], c.number(p.i, p.j)};
+  const auto at = std::ranges::lower_bound(plan.sums, key, {}, [](auto& s) {
+    return std::pair{s.node, s.tile};
+  });
+  return at != plan.sums.end() && std::pair{at->node, at->tile} == key ? at->rank : owner;
+}
+
 std::vector<PlanLoad> loads(const MultiplyPlan& plan, const TileMap& c) {
   std::vector<PlanLoad> out(static_cast<std::size_t>(plan.ranks));
   for (const auto& p : plan.products) {
     auto& load = out[static_cast<std::size_t>(p.owner)];
     ++load.products;
-    load.fetched += p.fetched;
-    load.sent += p.sent;
+    load.fetched += p.fetched, load.far_fetched += p.far_fetched;
+    load.sent += p.sent, load.far_sent += p.far_sent;
     load.flops += p.flops;
-    out[static_cast<std::size_t>(c.owner(p.i, p.j))].received += p.sent;
+    out[static_cast<std::size_t>(receiver(plan, c, p))].received += p.sent;
+  }
+  for (const auto& copy : plan.copies) {
+    auto& load = out[static_cast<std::size_t>(copy.rank)];
+    load.fetched += copy.bytes, load.far_fetched += copy.bytes;
+  }
+  for (const auto& sum : plan.sums) {
+    auto& load = out[static_cast<std::size_t>(sum.rank)];
+    load.sent += sum.bytes, load.far_sent += sum.bytes;
+    out[static_cast<std::size_t>(c.owner(sum.tile / c.across(), sum.tile % c.across()))].received +=
+        sum.bytes;
   }
   return out;
 }
@@ -243,6 +270,13 @@ std::string text(const MultiplyPlan& plan, const TileMap& c, std::int64_t most) 
                   static_cast<double>(l.received) / 1e6, l.flops / 1e9);
   }
   if (std::ssize(all) > most) out += "  ... " + std::to_string(std::ssize(all) - most) + " more ranks\n";
+  if (!plan.nodes.empty()) {
+    std::int64_t far = 0;
+    for (const auto& l : all) far += l.far_fetched + l.far_sent;
+    out += line("  between nodes %.3f MB, with %lld tiles and %lld sums shared within nodes\n",
+                static_cast<double>(far) / 1e6, static_cast<long long>(plan.copies.size()),
+                static_cast<long long>(plan.sums.size()));
+  }
   if (mean > 0) out += line("  imbalance of work, most over mean: %.3f\n", largest / mean);
   out += "     i     k     j  owner   fetched bytes      sent bytes        flops\n";
   for (std::int64_t n = 0; n < std::min(most, std::ssize(plan.products)); ++n) {

@@ -24,15 +24,38 @@ struct TileProduct {
   std::int32_t turn = 0;     // its place among its owner's products
   bool at_b = false;         // of the part of A that goes to B (cover)
   std::int64_t fetched = 0;  // bytes that it needs of A(i, k) and B(k, j) where they are not the owner's
+  std::int64_t of_b = 0;     // bytes that it needs of B(k, j), wherever that is
   /// Bytes of the result where C(i, j) is not the owner's; sparse: expected; of a copy of a dense tile (replicas): at most.
   std::int64_t sent = 0;
-  double flops = 0;  // multiplications and additions; SpGEMM: expected, or counted
+  std::int64_t far_fetched = 0, far_sent = 0;  // of these bytes, those that cross between nodes
+  double flops = 0;                            // multiplications and additions; SpGEMM: expected, or counted
+};
+
+/// A tile of another node that several ranks of a node need: one of them fetches it once.
+struct NodeCopy {
+  int node = 0;
+  bool of_a = false;
+  std::int64_t tile = 0;              // its number in A's or B's directory
+  int rank = 0;                       // who fetches it; the others take it from there
+  std::int64_t bytes = 0;             // that cross
+  Offset nnz = 0;                     // entries of the copy, where it is sparse
+  std::int64_t size = 0, offset = 0;  // of the copy, in that rank's arena of copies
+};
+
+/// A tile of C of another node for which several ranks of a node have products: one of them adds these up.
+struct NodeSum {
+  int node = 0;
+  std::int64_t tile = 0;
+  int rank = 0;
+  std::int64_t products = 0, bytes = 0;  // that it adds up; that cross (sparse: as expected)
 };
 
 /// What is known of a product of sparse tiles before it is computed.
 struct ProductCount {
   double products = 0;  // of entries
   double nnz = 0;       // of the result, at most: products that meet counted as if columns were spread evenly
+  RowsAlone met = {};   // rows of B for which A has columns
+  RowsAlone alone = {};  // the same, with rows between that cost less than a range of their own
 };
 
 /// `count` copies of C: layer l has the ranks whose column of the grid (or row, where `count` does not divide the columns)
@@ -61,6 +84,9 @@ struct MultiplyPlan {
   std::vector<std::int64_t> groups{0};
   std::int64_t skipped = 0;  // products that are left out because a factor has no entries
   int ranks = 1;
+  std::vector<int> nodes;  // of each rank, where products know of nodes
+  std::vector<NodeCopy> copies;
+  std::vector<NodeSum> sums;
 
   std::int64_t turns() const;  // the most products that a rank has
 };
@@ -69,6 +95,7 @@ struct MultiplyPlan {
 struct PlanLoad {
   /// `received` counts results of other ranks, which are added up here.
   std::int64_t products = 0, fetched = 0, sent = 0, received = 0;
+  std::int64_t far_fetched = 0, far_sent = 0;  // of these, bytes that cross between nodes
   double flops = 0;
 };
 
@@ -89,10 +116,13 @@ void require_mask(const TileMap& mask, const TileMap& c);
 /// The directory of A B, on A's grid: sparse (without entries) where both are.
 TileMap product_map(const TileMap& a, const TileMap& b, TileValue value);
 
-/// Products of entries and expected entries of the result for every product of sparse tiles: each owner of a tile of A
-/// fetches the row offsets of the tiles of B, counts exactly, and all share the numbers. Collective.
-std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b);
+/// Products of entries, expected entries of the result and, where single rows travel, entries of B that are needed, for every
+/// product of sparse tiles: each owner of a tile of A fetches row offsets of the tiles of B, counts exactly, and all share the
+/// numbers. `fetched` becomes the bytes of these offsets. Collective.
+std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b, std::int64_t* fetched = nullptr);
 
+/// The rank that a product's sum goes to: the owner of C(i, j), or who adds up sums for it on the node of the product.
+int receiver(const MultiplyPlan& plan, const TileMap& c, const TileProduct& product);
 std::vector<PlanLoad> loads(const MultiplyPlan& plan, const TileMap& c);
 /// The loads of the ranks, and the first `most` products.
 std::string text(const MultiplyPlan& plan, const TileMap& c, std::int64_t most = 20);

@@ -2,6 +2,8 @@
 // rows of the grid and those that own B(k, :) along its columns; then each rank multiplies what it has got into its own tiles
 // of C, which never travel.
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include "penstock/core/reuse.hpp"
 #include "penstock/dist/tile/one_sided.hpp"
@@ -99,7 +101,11 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
   TileBroadcasts broadcasts(comm, comm->split(row, col), comm->split(col, row), a.transport()->where());
   times.broadcasts = broadcasts.by();
   Stages as(a, false, row, grid.rows, grid.cols), bs(b, true, col, grid.cols, grid.rows);
+  times.counted = plan.counted;
   TileSums sums(plan, a);
+  std::set<std::array<std::int64_t, 3>> mine;  // products that the plan has not left out
+  for (const auto& p : plan.plan.products)
+    if (p.owner == comm->rank()) mine.insert({p.i, p.k, p.j}), times.flops += p.flops;
   times.prepare = clock.lap();
 
   for (std::int64_t k = 0; k < am.across(); ++k) {
@@ -108,11 +114,10 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
     times.communication += clock.lap();
     for (std::size_t s = 0; s < as.lines().size(); ++s)
       for (std::size_t t = 0; t < bs.lines().size(); ++t) {
-        if (!as.view(s).data || !bs.view(t).data) continue;
         const auto i = as.lines()[s], j = bs.lines()[t];
+        if (!mine.contains({i, k, j})) continue;
         if (options.mask) {
           const auto mask = options.mask->async_get_tile(i, j);  // own
-          if (mask.tile().nnz == 0) continue;
           sums.sum(i, j).multiply_add_on({mask.data(), mask.tile()}, as.view(s), bs.view(t));
         } else {
           sums.sum(i, j).multiply_add(as.view(s), bs.view(t));
@@ -123,8 +128,6 @@ TileResult multiply_summa(TileMatrix& a, TileMatrix& b, const TileMultiplyOption
   }
   sums.settle();
   times.compute += clock.lap();
-  for (const auto& p : plan.plan.products)
-    if (p.owner == comm->rank()) times.flops += p.flops;
   auto c = sums.finish(times.accumulation, times.imbalance);
   times.seconds = whole.lap();
   return {std::move(c), std::move(plan.plan), times};

@@ -22,6 +22,8 @@ struct TileSplit {
 
 /// The split that `a` keeps, made on the first call. Collective.
 std::shared_ptr<TileSplit> split_of(TileMatrix& a);
+/// The same; null on all ranks where one has no memory for it. Collective.
+std::shared_ptr<TileSplit> split_if_it_fits(TileMatrix& a);
 
 /// The products of both parts: first, on each rank, those whose sums travel. B is dense, and on A's grid.
 MultiplyPlan plan_cover(const TileSplit& a, const TileMap& b, const TileMap& c);

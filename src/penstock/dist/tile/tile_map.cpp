@@ -52,15 +52,26 @@ std::int64_t TileMap::bytes(std::int64_t i, std::int64_t j) const {
   return blob_bytes(sparse, value, t.rows, t.cols, t.nnz);
 }
 
-std::int64_t TileMap::bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const {
-  if (sparse) return bytes(i, j);
+std::int64_t TileMap::bytes_for(const TileAt& left, const TileAt& tile, RowsAlone rows) const {
   const auto all = left.col_span();
-  return (one_by_one(i, j, left.cols_met, all) ? left.cols_met : all.size()) * at(i, j).cols *
-         bytes_of(value);
+  if (sparse) {
+    const auto whole = blob_bytes(true, value, tile.rows, tile.cols, tile.nnz);
+    if (!gathers || rows.entries < 0 || left.cols_met < 0) return whole;
+    const auto some = (all.size() + 1) * 8 + rows.entries * (4 + bytes_of(value));
+    // A row is two ranges, of columns and of values, each of which is named.
+    return some + 2 * (kRowName * left.cols_met + range_bytes * rows.ranges) < whole ? some : whole;
+  }
+  const auto row = tile.cols * bytes_of(value);
+  return (names_rows(left.cols_met, all, row) ? left.cols_met : all.size()) * row;
 }
 
 bool TileMap::one_by_one(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const {
-  return gathers && met >= 0 && worth_naming(met, all, at(i, j).cols * bytes_of(value));
+  return names_rows(met, all, at(i, j).cols * bytes_of(value));
+}
+
+bool TileMap::names_rows(std::int64_t met, Span all, std::int64_t row_bytes) const {
+  return gathers && met >= 0 && worth_naming(met, all, row_bytes) &&
+         (range_bytes == 0 || met * (row_bytes + range_bytes) < all.size() * row_bytes);
 }
 
 std::int64_t TileMap::bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const {

@@ -63,6 +63,27 @@ TileRows find_columns(const std::byte* blob, const TileAt& tile) {
                                                            : std::vector<Index>{});
 }
 
+TileRows with_gaps(const std::vector<Index>& named, const Offset* ends, std::int64_t each, std::int64_t most,
+                   RowsAlone& alone) {
+  auto out = std::make_shared<std::vector<Index>>();
+  alone = {0, 0};
+  Index last = -1;  // the row that ends the range before
+  for (const auto r : named) {
+    const auto count = ends[r + 1] - ends[r];
+    if (count == 0) continue;
+    const auto gap = last < 0 ? Offset{0} : ends[r] - ends[last + 1];
+    if (last >= 0 && gap * each <= most) {
+      for (auto between = last + 1; between < r; ++between) out->push_back(between);
+      alone.entries += gap;
+    } else {
+      ++alone.ranges;
+    }
+    out->push_back(r);
+    alone.entries += count, last = r;
+  }
+  return out;
+}
+
 template <class V>
 void find_spans(const CsrView<V>& whole, TileMap& map) {
   parallel_for(map.across() > 0 ? map.down() : 0, [&](std::int64_t i) {

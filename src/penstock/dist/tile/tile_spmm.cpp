@@ -115,6 +115,21 @@ class SentSum final : public DenseSum<S, V> {
       if (entries.indptr[r] < entries.indptr[r + 1]) mark(a.tile.row_span().first + r);
   }
 
+  /// Adds what another rank of this node has for the same tile.
+  void add_piece(const std::byte* piece, std::int64_t bytes) override {
+    widen();
+    Base::add_piece(piece, bytes);
+    std::int64_t first = 0;
+    std::memcpy(&first, piece, kDenseHead);
+    const auto has = [&](std::int64_t row) { mark(row), rows_ = rows_.with({row, row + 1}); };
+    if (first < 0) {
+      const auto* const rows = reinterpret_cast<const Index*>(piece + kDenseHead);
+      for (std::int64_t n = 0; n < -first; ++n) has(rows[n]);
+    } else if (const auto count = (bytes - kDenseHead) / kWord; count > 0) {
+      for (auto r = first / tile_.cols; r <= (first + count - 1) / tile_.cols; ++r) has(r);
+    }
+  }
+
   /// Whole rows with their numbers. Where a piece is smaller than one row, all rows between the first and the last travel.
   void pieces(std::int64_t most, const TileSum::Piece& piece) override {
     const auto row = tile_.cols * kWord, count = few_ ? std::ssize(names_) : met_;

@@ -1,6 +1,7 @@
 // What one-sided products and SUMMA share. prepare() counts what will come of the product and refuses it on all ranks where
 // a rank has no memory for its part; TileSums adds up C's tiles and makes them a TileMatrix.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include "penstock/dist/tile/one_sided.hpp"
 #include "penstock/dist/tile/tile_cover.hpp"
 #include "penstock/dist/tile/tile_gpu.hpp"
+#include "penstock/dist/tile/tile_nodes.hpp"
 
 namespace penstock {
 namespace {
@@ -166,6 +168,19 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
                   ", or raise memory=");
 }
 
+}  // namespace
+
+std::shared_ptr<TileSplit> split_if_it_fits(TileMatrix& a) {
+  auto& comm = *a.comm();
+  const auto bytes = kCutting * own_bytes(a);
+  std::array<std::int64_t, 1> fits{
+      a.split() || bytes * comm.size() <= kUnasked || bytes <= free_on_host(comm) ? 1 : 0};
+  comm.all_reduce(fits, Reduce::min);
+  return fits[0] ? split_of(a) : nullptr;
+}
+
+namespace {
+
 void require_cover(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options) {
   const auto &has = a.map().grid, &given = b.map().grid;
   require(!b.map().sparse, "stationary 'cover' is for a dense B: choose one of a, b, c");
@@ -206,11 +221,12 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
       throw Error(Errc::not_compiled,
                   "products of tiles on a device cannot be masked: cut the tiles without device=");
   }
+  if (!options.nodes.empty()) require_nodes(a, b, options);
   // With one row of ranks, who has B(k, j) has C(i, j): nothing is to be cut.
   const bool cuts = options.kept == Stationary::cover && a.map().grid.rows > 1;
   if (options.kept == Stationary::cover) require_cover(a, b, options);
   std::vector<ProductCount> counts;
-  if (b.map().sparse) counts = count_products(a, b);
+  if (b.map().sparse) counts = count_products(a, b, &out.counted);
   require_memory(a, b, out.c, counts, options, cuts && !a.split());
   if (cuts) {
     out.split = split_of(a);
@@ -220,12 +236,22 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
     out.plan = plan_multiply(a.map(), b.map(), out.c, kept, counts, mask, options.replicas);
     out.plan.kept = options.kept;
   }
+  out.mask = mask;
+  if (!options.nodes.empty()) share_within_nodes(out, a, b, options.nodes, counts);
   return out;
 }
 
 TileMatrix& left_of(const TilePlan& plan, TileMatrix& a, const TileProduct& product) {
+  if (plan.copies && plan.copies->of_a[static_cast<std::size_t>(a.map().number(product.i, product.k))])
+    return plan.copies->a;
   if (!plan.split) return a;
   return product.at_b ? plan.split->at_b : plan.split->at_c;
+}
+
+TileMatrix& right_of(const TilePlan& plan, TileMatrix& b, const TileProduct& product) {
+  if (plan.copies && plan.copies->of_b[static_cast<std::size_t>(b.map().number(product.k, product.j))])
+    return plan.copies->b;
+  return b;
 }
 
 std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {

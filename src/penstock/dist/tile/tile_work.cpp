@@ -63,10 +63,6 @@ TileWork::TileWork(const TilePlan& prepared, TileMatrix& a, const TileMatrix& b,
   }
 }
 
-std::int64_t TileWork::fetched_of_b(const TileProduct& p) const {
-  return b_.map().bytes_for(left_of(p).map().at(p.i, p.k), p.k, p.j);
-}
-
 /// The product of a stationary tile that its owner begins with. Nothing hides what a rank's very first product waits for:
 /// it is the one whose factors are there soonest, even if all others of a row or column of the grid ask the same owner for
 /// them. All ranks know it.
@@ -77,7 +73,7 @@ std::int64_t TileWork::soonest(std::int64_t g) const {
   const auto wait = [&](std::int64_t n, std::int64_t in_row, std::int64_t in_column) {
     const auto& p = product(n);
     return (left_of(p).map().owner(p.i, p.k) == owner ? 0 : left_of(p).map().bytes(p.i, p.k) * in_row) +
-           (b_.map().owner(p.k, p.j) == owner ? 0 : fetched_of_b(p) * in_column);
+           (b_.map().owner(p.k, p.j) == owner ? 0 : p.of_b * in_column);
   };
   const auto crowded = [&](std::int64_t n) {
     return wait(n, std::max(c_.grid.cols - 1, 1), std::max(c_.grid.rows - 1, 1));
@@ -147,7 +143,7 @@ bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t
                                                           : kBytes;
   double moved = 0;
   if (!left_of(p).mine(p.i, p.k)) moved += static_cast<double>(left_of(p).map().bytes(p.i, p.k));
-  if (!b_.mine(p.k, p.j)) moved += static_cast<double>(fetched_of_b(p));
+  if (!b_.mine(p.k, p.j)) moved += static_cast<double>(p.of_b);
   if (c_.owner(p.i, p.j) != me_) {
     const auto& at = c_.at(p.i, p.j);
     const auto& left_tile = left_of(p).map().at(p.i, p.k);

@@ -36,7 +36,6 @@ class TileWork {
   std::int64_t claim(const TileProduct& p) { return mail_.claim(p.owner, 1 + p.turn); }
   std::int64_t begun(std::int64_t n);
   std::int64_t left(int rank);
-  std::int64_t fetched_of_b(const TileProduct& p) const;
   std::int64_t soonest(std::int64_t g) const;
   std::int64_t in_turn(std::int64_t g, std::int64_t first, std::int64_t turn) const;
   std::int64_t claim_next(std::int64_t g);

@@ -35,6 +35,13 @@ constexpr std::int64_t kCopied = 256 << 10;
 /// Pieces of device memory that are kept for later gets; what is landed in beyond these is freed.
 constexpr std::size_t kKeptPieces = 4;
 
+/// Entries of these rows.
+Offset entries_of(const std::vector<Index>& rows, const Offset* ends) {
+  Offset n = 0;
+  for (const auto r : rows) n += ends[r + 1] - ends[r];
+  return n;
+}
+
 void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
   parallel_ranges(bytes, kCopied, [&](std::int64_t first, std::int64_t last) {
     std::memcpy(to + first, static_cast<const std::byte*>(from) + first,
@@ -124,7 +131,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       end += padded_to(map_.bytes(i, j), kTileAlign);
     }
   transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
-  map_.gathers = transport_->gets_rows();
+  map_.gathers = transport_->gets_rows(), map_.range_bytes = transport_->range_bytes();
   held_.clear(), held_on_host_.clear(), columns_met_.clear(), split_ = nullptr;
   pool_ = nullptr;
   std::int64_t largest = 0;
@@ -245,7 +252,7 @@ std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_
                                                      bool to_host) {
   auto landing = land(bytes.end, to_host);
   landing->ticket = transport_->get(static_cast<std::byte*>(landing->memory.get()) + bytes.first,
-                                    {map_.owner(i, j), map_.at(i, j).offset + bytes.first}, bytes.size());
+                                    {owner(i, j), map_.at(i, j).offset + bytes.first}, bytes.size());
   return landing;
 }
 
@@ -267,15 +274,15 @@ TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host
   const auto each = here.tile_.cols * bytes_of(map_.value);
   if (named) {
     here.landing_ = land(rows.end * each, to_host);
-    here.landing_->ticket = transport_->get_rows(here.landing_->memory.get(),
-                                                 {map_.owner(i, j), here.tile_.offset}, each, *named);
+    here.landing_->ticket =
+        transport_->get_rows(here.landing_->memory.get(), {owner(i, j), here.tile_.offset}, each, *named);
     here.fetched_ = std::ssize(*named) * each;
   } else {
     if (!map_.sparse) bytes = {rows.first * each, rows.end * each};
     here.landing_ = start(i, j, bytes, to_host);
     here.fetched_ = bytes.size();
   }
-  here.landing_->rows = rows, here.landing_->named = named;
+  here.landing_->rows = rows, here.landing_->named = named, here.landing_->nnz = here.tile_.nnz;
   held = here.landing_;
   return here;
 }
@@ -290,8 +297,96 @@ TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, Span rows) {
 }
 
 TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named) {
-  require(!map_.sparse, "a sparse tile is fetched as a whole");
+  require(!map_.sparse, "the rows of a sparse tile are fetched with the help of their offsets");
   return get(i, j, named->empty() ? Span{0, 0} : Span{named->front(), named->back() + 1}, false, named);
+}
+
+TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named,
+                                    const TileHere& offsets) {
+  require_tile(i, j);
+  require(map_.sparse && map_.gathers, "offsets of rows are of sparse tiles in host memory");
+  TileHere here;
+  here.tile_ = map_.at(i, j);
+  if (mine(i, j)) {
+    here.own_ = own_tile(i, j);
+    return here;
+  }
+  const Span rows = named->empty() ? Span{0, 0} : Span{named->front(), named->back() + 1};
+  auto& held = held_[map_.number(i, j)];
+  here.landing_ = held.lock();
+  if (!here.landing_ || !here.landing_->has(rows, named)) {
+    const auto* const from = reinterpret_cast<const Offset*>(offsets.data());
+    RowsAlone alone;
+    const auto some = with_gaps(*named, from, 4 + bytes_of(map_.value), map_.range_bytes, alone);
+    const auto& tile = map_.at(i, j);
+    here.landing_ = land(blob_bytes(true, map_.value, tile.rows, tile.cols, alone.entries), false);
+    here.landing_->rows = rows, here.landing_->named = some, here.landing_->nnz = alone.entries;
+    here.landing_->ticket =
+        start_rows(static_cast<std::byte*>(here.landing_->memory.get()), i, j, *some, from);
+    here.fetched_ = here.landing_->nnz * (4 + bytes_of(map_.value));
+    held = here.landing_;
+  }
+  here.tile_.nnz = here.landing_->nnz;
+  return here;
+}
+
+/// Starts to fetch the entries of some rows of a sparse tile to a blob that has only these.
+Transport::Ticket TileMatrix::start_rows(std::byte* to, std::int64_t i, std::int64_t j,
+                                         const std::vector<Index>& named, const Offset* from) {
+  const auto& tile = map_.at(i, j);
+  const auto value = bytes_of(map_.value), met = entries_of(named, from);
+  auto* const ends = reinterpret_cast<Offset*>(to);
+  const auto columns = (tile.rows + 1) * 8;
+  const auto values_there = columns + padded_to(tile.nnz * 4, 8),
+             values_here = columns + padded_to(met * 4, 8);
+  if (met % 2 != 0) std::memset(to + columns + met * 4, 0, 4);
+  std::vector<ByteRange> of_columns, of_values;
+  std::int64_t row = 0;
+  Offset n = 0;
+  for (const auto r : named) {
+    const auto begin = from[r], count = from[r + 1] - begin;
+    for (; row <= r; ++row) ends[row] = n;
+    if (count == 0) continue;
+    // Rows whose entries lie side by side are one range.
+    if (!of_columns.empty() && of_columns.back().there + of_columns.back().bytes == columns + begin * 4) {
+      of_columns.back().bytes += count * 4;
+      if (value > 0) of_values.back().bytes += count * value;
+    } else {
+      of_columns.push_back({columns + begin * 4, columns + n * 4, count * 4});
+      if (value > 0)
+        of_values.push_back({values_there + begin * value, values_here + n * value, count * value});
+    }
+    n += count;
+  }
+  for (; row <= tile.rows; ++row) ends[row] = n;
+  of_columns.insert(of_columns.end(), of_values.begin(), of_values.end());
+  return transport_->get_ranges(to, {owner(i, j), tile.offset}, of_columns);
+}
+
+Transport::Ticket TileMatrix::fetch_to(std::byte* to, std::int64_t number, Span rows, const TileRows& named,
+                                       const TileHere* offsets) {
+  const auto i = number / map_.across(), j = number % map_.across();
+  require_tile(i, j);
+  const RemotePtr from{owner(i, j), map_.at(i, j).offset};
+  if (offsets) return start_rows(to, i, j, *named, reinterpret_cast<const Offset*>(offsets->data()));
+  if (map_.sparse) return transport_->get(to, from, map_.bytes(i, j));
+  const auto each = map_.at(i, j).cols * bytes_of(map_.value);
+  if (named) return transport_->get_rows(to, from, each, *named);
+  return transport_->get(to + rows.first * each, {from.rank, from.offset + rows.first * each},
+                         rows.size() * each);
+}
+
+TileMatrix TileMatrix::elsewhere(std::shared_ptr<Transport> transport) const {
+  auto out = *this;
+  out.transport_ = std::move(transport), out.map_.range_bytes = 0;  // the same node's
+  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;
+  return out;
+}
+
+void TileMatrix::move_tile(std::int64_t number, int rank, std::int64_t offset, Offset nnz) {
+  auto& tile = map_.tiles[static_cast<std::size_t>(number)];
+  moved_[number] = rank, tile.offset = offset;
+  if (map_.sparse) tile.nnz = nnz;
 }
 
 TileRows TileMatrix::columns_met(std::int64_t i, std::int64_t j, const TileHere& here) {
@@ -325,7 +420,7 @@ TileHere TileMatrix::get_rows_on_host(std::int64_t i, std::int64_t j, Span rows)
   return here;
 }
 
-TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
+TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j, Span rows) {
   require_tile(i, j);
   require(map_.sparse, "a dense tile has no row offsets");
   TileHere here;
@@ -334,8 +429,9 @@ TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j) {
     here.own_ = own_tile(i, j);
     return here;
   }
-  here.fetched_ = (here.tile_.rows + 1) * 8;
-  here.landing_ = start(i, j, {0, here.fetched_}, false);
+  const Span bytes{rows.first * 8, (rows.end + 1) * 8};
+  here.fetched_ = bytes.size();
+  here.landing_ = start(i, j, bytes, false);
   return here;
 }
 

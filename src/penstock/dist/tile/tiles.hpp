@@ -66,6 +66,12 @@ struct TileAt {
   Span col_span() const { return {in_cols.first, std::min(in_cols.end, cols)}; }
 };
 
+/// Rows of a sparse tile that travel alone: their entries (-1: unknown), in so many ranges of rows side by side.
+struct RowsAlone {
+  Offset entries = -1;
+  std::int64_t ranges = 0;
+};
+
 /// The directory: the same on all ranks, and plain data, so that plans are made and tested without ranks. A sparse tile
 /// is one blob, row offsets (int64) | columns within the tile (int32), padded to 8 | values, so that fetching it is one
 /// get; a dense tile is its rows one after the other.
@@ -75,9 +81,10 @@ struct TileMap {
   ProcessGrid grid;
   TileValue value = TileValue::float64;
   bool sparse = true;
-  bool gathers = true;        // of dense tiles single rows can travel
-  bool turned = false;        // tile (i, j) is whose (j, i) would be
-  std::vector<TileAt> tiles;  // row by row
+  bool gathers = true;           // of dense tiles single rows can travel
+  std::int64_t range_bytes = 0;  // what a range of bytes costs besides these, where many are one message
+  bool turned = false;           // tile (i, j) is whose (j, i) would be
+  std::vector<TileAt> tiles;     // row by row
 
   std::int64_t down() const { return (rows + tile_rows - 1) / tile_rows; }
   std::int64_t across() const { return (cols + tile_cols - 1) / tile_cols; }
@@ -88,11 +95,17 @@ struct TileMap {
   int owner(std::int64_t i, std::int64_t j) const { return turned ? grid.owner(j, i) : grid.owner(i, j); }
   /// The bytes of the tile's blob.
   std::int64_t bytes(std::int64_t i, std::int64_t j) const;
+  /// Whether so many rows of a span travel one by one, and not all of them in one piece.
+  bool names_rows(std::int64_t met, Span all, std::int64_t row_bytes) const;
   /// Whether `met` of the rows in a span of dense tile (i, j) travel one by one, and not all of them in one piece.
   bool one_by_one(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   /// The bytes that are fetched of tile (i, j) when it is the right factor of `left`: of a dense tile only the rows that
-  /// meet columns of `left` with entries, or those between the first and the last of these.
-  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j) const;
+  /// meet columns of `left` with entries, or those between the first and the last of these. Of a sparse tile row offsets and
+  /// the entries of such rows, where that is clearly less than the whole tile.
+  std::int64_t bytes_for(const TileAt& left, const TileAt& tile, RowsAlone rows = {}) const;
+  std::int64_t bytes_for(const TileAt& left, std::int64_t i, std::int64_t j, RowsAlone rows = {}) const {
+    return bytes_for(left, at(i, j), rows);
+  }
   /// The bytes that travel of a sum for tile (i, j), dense, with products in `met` rows of a span.
   std::int64_t bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   Offset nnz() const;
@@ -152,6 +165,7 @@ class TileHere {
     Transport::Ticket ticket = 0;
     Span rows;       // the rows that are fetched; the memory on the host ends behind the last of them
     TileRows named;  // null: all of `rows`
+    Offset nnz = 0;  // entries that are here
     bool has(Span wanted, const TileRows& some) const;
     ~Landing();
   };
@@ -203,7 +217,12 @@ class TileMatrix {
   const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
   /// Its entries in two parts (tile_cover.hpp), once a product has made them; null before, and after renew_tiles().
   std::shared_ptr<TileSplit>& split() { return split_; }
-  bool mine(std::int64_t i, std::int64_t j) const { return map_.owner(i, j) == comm_->rank(); }
+  bool mine(std::int64_t i, std::int64_t j) const { return owner(i, j) == comm_->rank(); }
+  /// The rank that has the tile.
+  int owner(std::int64_t i, std::int64_t j) const {
+    const auto at = moved_.find(map_.number(i, j));
+    return at == moved_.end() ? map_.owner(i, j) : at->second;
+  }
   bool on_device() const { return penstock::on_device(*transport_); }
   Where where() const { return transport_->where(); }  // whose memory its tiles are
 
@@ -213,6 +232,9 @@ class TileMatrix {
   /// The same of some rows of a dense tile. The places of the other rows must not be read.
   TileHere async_get_rows(std::int64_t i, std::int64_t j, Span rows);
   TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named);
+  /// The same of a sparse tile: `offsets` has the offsets of these rows and of the ones after them. What comes is a sparse
+  /// tile whose other rows are empty.
+  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named, const TileHere& offsets);
   /// The columns of a sparse tile with entries. `here` has its bytes; what is found for an own tile is kept.
   TileRows columns_met(std::int64_t i, std::int64_t j, const TileHere& here);
   /// The tile in host memory, wherever the tiles are; the second call also waits for it.
@@ -221,8 +243,9 @@ class TileMatrix {
   /// Some rows of a dense tile in host memory, at the places that they have in the tile. The places of the other rows must
   /// not be read.
   TileHere get_rows_on_host(std::int64_t i, std::int64_t j, Span rows);
-  /// Starts to fetch the row offsets of a sparse tile, without its entries, to where the tiles are.
-  TileHere async_get_offsets(std::int64_t i, std::int64_t j);
+  /// Starts to fetch the offsets of some rows of a sparse tile, without entries, to where the tiles are: those of `rows` and
+  /// the one after them. The places of the others must not be read.
+  TileHere async_get_offsets(std::int64_t i, std::int64_t j, Span rows);
   /// The bytes of an own tile, where they are, to be written between barriers.
   std::byte* own_tile(std::int64_t i, std::int64_t j);
   /// An own tile while the host writes all of it: the tile itself, or, where it is a device's, memory of its size that
@@ -238,6 +261,14 @@ class TileMatrix {
   /// Rows [first, last) of tiles, where they are: it shares this matrix's arena. `first` is a multiple of the grid's rows, so
   /// that owners stay. Not collective.
   TileMatrix rows_of_tiles(std::int64_t first, std::int64_t last) const;
+  /// Starts to fetch some of another rank's tile to memory of the caller, where it lies as async_get_rows() has it: `rows` of a
+  /// dense tile, or of these the `named` ones; of a sparse one all, or the named rows, whose `offsets` are here.
+  Transport::Ticket fetch_to(std::byte* to, std::int64_t number, Span rows, const TileRows& named,
+                             const TileHere* offsets);
+  /// The same matrix over another transport, for tiles that move_tile() then says are there. Not collective.
+  TileMatrix elsewhere(std::shared_ptr<Transport> transport) const;
+  /// A tile that has `nnz` entries is read from a rank's arena at `offset`.
+  void move_tile(std::int64_t number, int rank, std::int64_t offset, Offset nnz);
   /// Overwrites a dense tile of any rank; done on return. A rank that reads the tile meanwhile may see a part of the new one.
   void replace_tile(std::int64_t i, std::int64_t j, const std::byte* data);
   /// Gives own tiles of a sparse matrix other entries: entries[number] says how many, and `fill` writes them. Tiles that
@@ -248,6 +279,8 @@ class TileMatrix {
   void require_tile(std::int64_t i, std::int64_t j) const;
   std::shared_ptr<TileHere::Landing> land(std::int64_t bytes, bool to_host);
   std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, Span bytes, bool to_host);
+  Transport::Ticket start_rows(std::byte* to, std::int64_t i, std::int64_t j, const std::vector<Index>& named,
+                               const Offset* offsets);
   TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host, const TileRows& named = nullptr);
 
   std::shared_ptr<Comm> comm_;
@@ -262,6 +295,7 @@ class TileMatrix {
   /// Fetched tiles that someone may still hold, by their number.
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_, held_on_host_;
   std::map<std::int64_t, TileRows> columns_met_;
+  std::map<std::int64_t, int> moved_;  // ranks that have tiles in place of their owners
   std::shared_ptr<TileSplit> split_;
   std::shared_ptr<TileHere::Pool> pool_;
   std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();

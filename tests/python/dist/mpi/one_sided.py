@@ -36,6 +36,21 @@ def check_tiles(comm):
         {"stationary": "cover", "steal": True},
     ):
         np.testing.assert_allclose(ps.dist.matmul(rows, z, **how).collect(), a @ wide)
+    # Single rows of a sparse B, of which near ones travel as one range; among them are empty ones.
+    sparse = ps.generate.rmat(11, 4, seed=3, dtype=np.float64)
+    tiles = ps.dist.tiled_array(sparse, comm, 400, 400)
+    some = np.random.default_rng(4).random((2048, 3))
+    for stays in "ac":
+        d = ps.dist.matmul(tiles, tiles, stays)
+        np.testing.assert_allclose(d.collect() @ some, sparse @ (sparse @ some))
+        assert d.times["fetched_bytes"] <= d.plan().loads[comm.rank]["fetched"]
+    for how in ("a", "b", "c", "cover"):  # nodes of two ranks, and of one
+        c = ps.dist.matmul(rows, z, how, nodes=2)
+        np.testing.assert_allclose(c.collect(), a @ wide)
+        assert c.times["far_fetched_bytes"] <= c.plan().loads[comm.rank]["far_fetched"]
+        if how != "cover":
+            d = ps.dist.matmul(rows, rows, how, nodes=2)
+            np.testing.assert_allclose(d.collect() @ wide, a @ (a @ wide))
 
 
 def check(comm):
@@ -65,6 +80,14 @@ def check(comm):
             np.testing.assert_array_equal(some[entries], theirs[entries])
             some[entries] = 0
             assert not some.any()
+        # ranges of bytes, from places that do not ascend to others that do not
+        starts = np.random.default_rng(8).permutation(200)[:150] * 200
+        lengths = np.random.default_rng(9).integers(0, 190, 150)
+        out, wanted = np.zeros(40_000, np.uint8), np.zeros(40_000, np.uint8)
+        for to, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+            wanted[200 * to : 200 * to + length] = theirs.view(np.uint8)[start : start + length]
+        t.get_ranges(out, r, 64, np.stack([starts, 200 * np.arange(150), lengths], axis=1))
+        np.testing.assert_array_equal(out, wanted)
     # claims
     claimed = []
     while (k := t.fetch_add(n - 1, 8)) < CLAIMS:

@@ -1,0 +1,1 @@
+"""Parts of the model of products of tiles: what nodes share, and products by a vertex cover."""

@@ -1,0 +1,386 @@
+// Which ranks of a node share which tiles of other nodes, and which add up sums for them. The plan says who needs which tile.
+// Which rows of it, the owners of A's tiles know: they tell those who fetch for a node, in one exchange, and those who add for
+// one. These form unions and tell all ranks how long they are. So every rank knows every byte before it moves.
+#include "penstock/dist/tile/tile_nodes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "penstock/comm/arena.hpp"
+#include "penstock/core/error.hpp"
+#include "penstock/dist/tile/tile_cover.hpp"
+#include "penstock/dist/tile/tile_spans.hpp"
+
+namespace penstock {
+namespace {
+
+/// Rows or columns with entries of a tile of A, for a rank that forms unions of them. `part` 1: of the part that goes to B.
+struct ListKey {
+  int part = 0;
+  std::int64_t i = 0, k = 0;
+  bool rows = false;
+  int to = 0;
+  auto operator<=>(const ListKey&) const = default;
+};
+
+/// Row numbers; all of a span where they are not named.
+class Union {
+ public:
+  explicit Union(std::int64_t rows) : marked_(static_cast<std::size_t>(rows)) {}
+  void add(const std::vector<Index>& rows) {
+    for (const auto r : rows) marked_[static_cast<std::size_t>(r)] = 1;
+  }
+  void add(Span rows) {
+    std::fill(marked_.begin() + rows.first, marked_.begin() + std::max(rows.first, rows.end), 1);
+  }
+  TileRows list() const {
+    auto out = std::make_shared<std::vector<Index>>();
+    for (std::size_t r = 0; r < marked_.size(); ++r)
+      if (marked_[r]) out->push_back(static_cast<Index>(r));
+    return out;
+  }
+
+ private:
+  std::vector<std::uint8_t> marked_;
+};
+
+Span span_of(const std::vector<Index>& rows) {
+  return rows.empty() ? Span{0, 0} : Span{rows.front(), rows.back() + 1};
+}
+
+std::vector<Index> rows_with_entries(const std::byte* blob, const TileAt& tile) {
+  std::vector<Index> out;
+  const auto a = csr_of<One>(blob, tile);
+  for (std::int64_t r = 0; r < tile.rows; ++r)
+    if (a.indptr[r] < a.indptr[r + 1]) out.push_back(static_cast<Index>(r));
+  return out;
+}
+
+class Sharing {
+ public:
+  Sharing(TilePlan& prepared, TileMatrix& a, TileMatrix& b, const std::vector<int>& nodes,
+          std::span<const ProductCount> counts)
+      : prepared_(prepared),
+        plan_(prepared.plan),
+        a_(a),
+        b_(b),
+        c_(prepared.c),
+        nodes_(nodes),
+        counts_(counts),
+        comm_(*a.comm()),
+        me_(comm_.rank()) {
+    plan_.nodes = nodes;
+    near_.value = b.map().value, near_.sparse = b.map().sparse, near_.gathers = b.map().gathers;
+  }
+
+  void run() {
+    find_copies();
+    find_sums();
+    exchange();
+    form_unions();
+    tell();
+    fetch();
+    for (auto& p : plan_.products) price(p);
+  }
+
+ private:
+  using Place = std::pair<int, std::int64_t>;  // a node, and the number of a tile
+  int node(int rank) const { return nodes_[static_cast<std::size_t>(rank)]; }
+  TileMatrix& left_of(const TileProduct& p) { return penstock::left_of(prepared_, a_, p); }
+  bool shares_a(const TileProduct&) const {
+    return !prepared_.split;
+  }  // parts of a cover are where they are needed
+  Place place_a(const TileProduct& p) const { return {node(p.owner), a_.map().number(p.i, p.k)}; }
+  Place place_b(const TileProduct& p) const { return {node(p.owner), b_.map().number(p.k, p.j)}; }
+  Place place_c(const TileProduct& p) const { return {node(p.owner), c_.number(p.i, p.j)}; }
+
+  /// Of some ranks the one that has least to do for its node so far.
+  int appoint(const std::set<int>& ranks) {
+    const auto who = *std::ranges::min_element(ranks, {}, [&](int r) { return appointed_[r]; });
+    ++appointed_[who];
+    return who;
+  }
+
+  void find_copies() {
+    std::map<Place, std::set<int>> users_a, users_b;
+    for (const auto& p : plan_.products) {
+      if (shares_a(p) && node(a_.map().owner(p.i, p.k)) != node(p.owner)) users_a[place_a(p)].insert(p.owner);
+      if (node(b_.map().owner(p.k, p.j)) != node(p.owner)) users_b[place_b(p)].insert(p.owner);
+    }
+    const auto add = [&](const auto& users, bool of_a, auto& found) {
+      for (const auto& [place, ranks] : users) {
+        if (ranks.size() < 2) continue;
+        found[place] = plan_.copies.size();
+        plan_.copies.push_back(
+            {.node = place.first, .of_a = of_a, .tile = place.second, .rank = appoint(ranks)});
+      }
+    };
+    add(users_a, true, copies_a_);
+    add(users_b, false, copies_b_);
+    for (const auto& p : plan_.products)
+      if (const auto at = copies_b_.find(place_b(p)); at != copies_b_.end())
+        lists_.try_emplace(ListKey{p.at_b, p.i, p.k, false, plan_.copies[at->second].rank});
+  }
+
+  void find_sums() {
+    std::map<Place, std::set<int>> givers;
+    for (const auto& p : plan_.products)
+      if (node(c_.owner(p.i, p.j)) != node(p.owner)) givers[place_c(p)].insert(p.owner);
+    for (const auto& [place, ranks] : givers) {
+      if (ranks.size() < 2) continue;
+      sums_[place] = plan_.sums.size();
+      plan_.sums.push_back({.node = place.first, .tile = place.second, .rank = appoint(ranks)});
+    }
+    for (const auto& p : plan_.products) {
+      const auto at = sums_.find(place_c(p));
+      if (at == sums_.end()) continue;
+      auto& sum = plan_.sums[at->second];
+      ++sum.products;
+      if (!c_.sparse) lists_.try_emplace(ListKey{p.at_b, p.i, p.k, true, sum.rank});
+    }
+  }
+
+  TileMatrix& part(const ListKey& key) {
+    return !prepared_.split ? a_ : key.part ? prepared_.split->at_b : prepared_.split->at_c;
+  }
+
+  /// Each list from the owner of the tile to who needs it.
+  void exchange() {
+    const auto size = static_cast<std::size_t>(comm_.size());
+    std::vector<std::vector<Index>> out(size);
+    std::vector<std::int64_t> sends(size + 1), receives(size + 1);
+    for (const auto& [key, list] : lists_) {
+      auto& from = part(key);
+      const auto owner = from.map().owner(key.i, key.k);
+      const auto& tile = from.map().at(key.i, key.k);
+      if (key.to == me_)
+        receives[static_cast<std::size_t>(owner) + 1] += 4 * (key.rows ? tile.rows_met : tile.cols_met);
+      if (owner != me_) continue;
+      const auto here = from.async_get_tile(key.i, key.k);
+      const auto found =
+          key.rows ? rows_with_entries(here.data(), here.tile()) : *from.columns_met(key.i, key.k, here);
+      auto& to = out[static_cast<std::size_t>(key.to)];
+      to.insert(to.end(), found.begin(), found.end());
+    }
+    std::vector<Index> all;
+    for (std::size_t r = 0; r < size; ++r) {
+      all.insert(all.end(), out[r].begin(), out[r].end());
+      sends[r + 1] = std::ssize(all) * 4;
+    }
+    std::partial_sum(receives.begin(), receives.end(), receives.begin());
+    std::vector<Index> come(static_cast<std::size_t>(receives.back() / 4));
+    comm_.all_to_all_v(all.data(), sends, come.data(), receives);
+    const auto own = static_cast<std::size_t>(me_);
+    prepared_.counted += receives.back() - (receives[own + 1] - receives[own]);
+    for (auto& [key, list] : lists_) {
+      if (key.to != me_) continue;
+      auto& from = part(key);
+      const auto& tile = from.map().at(key.i, key.k);
+      auto& next = receives[static_cast<std::size_t>(from.map().owner(key.i, key.k))];
+      const auto begin = come.begin() + next / 4;
+      list.assign(begin, begin + (key.rows ? tile.rows_met : tile.cols_met));
+      next += 4 * std::ssize(list);
+    }
+  }
+
+  void form_unions() {
+    std::map<std::size_t, Union> of_copies, of_sums;
+    for (const auto& p : plan_.products) {
+      const auto& tile = left_of(p).map().at(p.i, p.k);
+      if (const auto at = copies_b_.find(place_b(p));
+          at != copies_b_.end() && plan_.copies[at->second].rank == me_) {
+        auto& sum = of_copies.try_emplace(at->second, b_.map().at(p.k, p.j).rows).first->second;
+        const auto row = b_.map().at(p.k, p.j).cols * bytes_of(b_.map().value);
+        if (b_.map().sparse || near_.names_rows(tile.cols_met, tile.col_span(), row))
+          sum.add(lists_.at({p.at_b, p.i, p.k, false, me_}));
+        else sum.add(tile.col_span());
+      }
+      if (const auto at = sums_.find(place_c(p));
+          !c_.sparse && at != sums_.end() && plan_.sums[at->second].rank == me_) {
+        auto& sum = of_sums.try_emplace(at->second, c_.at(p.i, p.j).rows).first->second;
+        // A sum that came in one piece has all rows between the first and the last.
+        if (p.owner == me_ || c_.one_by_one(p.i, p.j, tile.rows_met, tile.row_span()))
+          sum.add(lists_.at({p.at_b, p.i, p.k, true, me_}));
+        else sum.add(tile.row_span());
+      }
+    }
+    for (auto& [n, rows] : of_copies) count_copy(n, rows.list());
+    for (auto& [n, rows] : of_sums) {
+      const auto list = rows.list();
+      auto& sum = plan_.sums[n];
+      sum.bytes =
+          c_.bytes_of_sum(sum.tile / c_.across(), sum.tile % c_.across(), std::ssize(*list), span_of(*list));
+    }
+    for (auto& copy : plan_.copies)
+      if (copy.rank == me_ && copy.of_a) {
+        copy.bytes = copy.size = a_.map().bytes(copy.tile / a_.map().across(), copy.tile % a_.map().across());
+        copy.nnz = a_.map().tiles[static_cast<std::size_t>(copy.tile)].nnz;
+      }
+    lists_.clear();
+  }
+
+  /// What this rank fetches of a tile of B for its node.
+  void count_copy(std::size_t n, TileRows rows) {
+    auto& copy = plan_.copies[n];
+    const auto& map = b_.map();
+    const auto k = copy.tile / map.across(), j = copy.tile % map.across();
+    TileAt left{.rows = 0, .cols = map.at(k, j).rows};
+    left.in_cols = span_of(*rows), left.cols_met = std::ssize(*rows);
+    auto& mine = mine_[n];
+    mine.left = left, mine.rows = std::move(rows);
+    if (!map.sparse) {
+      copy.bytes = map.bytes_for(left, map.at(k, j));
+      copy.size = left.in_cols.end * map.at(k, j).cols * bytes_of(map.value);
+      return;
+    }
+    mine.offsets = b_.async_get_offsets(k, j, left.col_span());
+    const auto* const ends = reinterpret_cast<const Offset*>(mine.offsets.data());
+    RowsAlone alone;
+    mine.rows = with_gaps(*mine.rows, ends, 4 + bytes_of(map.value), map.range_bytes, alone);
+    copy.nnz = alone.entries;
+    copy.bytes = map.bytes_for(left, map.at(k, j), alone);
+    if (copy.bytes == map.bytes(k, j)) {
+      copy.nnz = map.at(k, j).nnz;
+      prepared_.counted += mine.offsets.fetched();
+    }
+    copy.size = blob_bytes(true, map.value, map.at(k, j).rows, map.at(k, j).cols, copy.nnz);
+  }
+
+  /// Tells all ranks what those who fetch and add have found.
+  void tell() {
+    std::vector<std::int64_t> facts;
+    for (const auto& copy : plan_.copies) facts.insert(facts.end(), {copy.bytes, copy.nnz, copy.size});
+    for (const auto& sum : plan_.sums) facts.push_back(sum.bytes);
+    if (facts.empty()) return;
+    comm_.all_reduce(std::span<std::int64_t>(facts), Reduce::sum);
+    const auto* next = facts.data();
+    std::map<int, std::int64_t> used;
+    for (auto& copy : plan_.copies) {
+      copy.bytes = *next++, copy.nnz = *next++, copy.size = *next++;
+      copy.offset = used[copy.rank];
+      used[copy.rank] += padded_to(copy.size, Arena::kAlignment);
+    }
+    for (auto& sum : plan_.sums) sum.bytes = *next++;
+    for (const auto& [rank, bytes] : used) arena_ = std::max(arena_, bytes);
+  }
+
+  /// Fetches what this rank fetches for its node, and lets the node see it.
+  void fetch() {
+    if (plan_.copies.empty()) return;
+    auto transport = a_.make_transport()(a_.comm(), arena_, 0);
+    std::vector<Transport::Ticket> of_a, of_b;
+    for (std::size_t n = 0; n < plan_.copies.size(); ++n) {
+      const auto& copy = plan_.copies[n];
+      if (copy.rank != me_) continue;
+      auto* const to = transport->arena() + copy.offset;
+      if (copy.of_a) {
+        of_a.push_back(a_.fetch_to(to, copy.tile, {}, nullptr, nullptr));
+        continue;
+      }
+      const auto& mine = mine_.at(n);
+      const auto& map = b_.map();
+      const auto k = copy.tile / map.across(), j = copy.tile % map.across();
+      const bool whole = map.sparse ? copy.bytes == map.bytes(k, j)
+                                    : !map.one_by_one(k, j, mine.left.cols_met, mine.left.col_span());
+      of_b.push_back(b_.fetch_to(to, copy.tile, mine.left.col_span(), whole ? nullptr : mine.rows,
+                                 map.sparse && !whole ? &mine.offsets : nullptr));
+    }
+    for (const auto t : of_a) a_.transport()->wait(t);
+    for (const auto t : of_b) b_.transport()->wait(t);
+    mine_.clear();
+    transport->barrier();
+    NodeCopies here{a_.elsewhere(transport), b_.elsewhere(transport), {}, {}};
+    here.of_a.resize(a_.map().tiles.size()), here.of_b.resize(b_.map().tiles.size());
+    for (const auto& copy : plan_.copies) {
+      if (copy.node != node(me_)) continue;
+      (copy.of_a ? here.of_a : here.of_b)[static_cast<std::size_t>(copy.tile)] = 1;
+      (copy.of_a ? here.a : here.b).move_tile(copy.tile, copy.rank, copy.offset, copy.nnz);
+    }
+    prepared_.copies = std::make_shared<NodeCopies>(std::move(here));
+  }
+
+  /// The bytes of a product, with copies and sums of its node.
+  void price(TileProduct& p) {
+    p.fetched = p.far_fetched = p.far_sent = 0;
+    const auto add = [&](std::int64_t bytes, int from) {
+      if (from == p.owner) return;
+      p.fetched += bytes;
+      if (node(from) != node(p.owner)) p.far_fetched += bytes;
+    };
+    const auto& left = left_of(p).map();
+    const auto at_a = shares_a(p) ? copies_a_.find(place_a(p)) : copies_a_.end();
+    add(left.bytes(p.i, p.k),
+        at_a == copies_a_.end() ? left.owner(p.i, p.k) : plan_.copies[at_a->second].rank);
+    if (const auto at = copies_b_.find(place_b(p)); at == copies_b_.end()) {
+      add(p.of_b, b_.map().owner(p.k, p.j));
+    } else {
+      auto tile = b_.map().at(p.k, p.j);
+      if (b_.map().sparse) tile.nnz = plan_.copies[at->second].nnz;
+      const auto n = (p.i * plan_.k + p.k) * plan_.n + p.j;
+      p.of_b = near_.bytes_for(left.at(p.i, p.k), tile,
+                               counts_.empty() ? RowsAlone{} : counts_[static_cast<std::size_t>(n)].met);
+      add(p.of_b, plan_.copies[at->second].rank);
+    }
+    if (prepared_.mask) add(prepared_.mask->bytes(p.i, p.j), c_.owner(p.i, p.j));
+    if (p.sent == 0) return;
+    if (const auto at = sums_.find(place_c(p)); at == sums_.end()) {
+      if (node(c_.owner(p.i, p.j)) != node(p.owner)) p.far_sent = p.sent;
+    } else {
+      auto& sum = plan_.sums[at->second];
+      if (c_.sparse) {  // expected entries, added up
+        const auto& tile = c_.at(p.i, p.j);
+        const auto none = blob_bytes(true, c_.value, tile.rows, tile.cols, 0),
+                   all = blob_bytes(true, c_.value, tile.rows, tile.cols, tile.rows * tile.cols);
+        sum.bytes = std::min(sum.bytes + p.sent - (sum.bytes > 0 ? none : 0), all);
+      }
+      if (sum.rank == p.owner) p.sent = 0;
+    }
+  }
+
+  TilePlan& prepared_;
+  MultiplyPlan& plan_;
+  TileMatrix &a_, &b_;
+  const TileMap& c_;
+  TileMap near_;  // B's, without tiles, as far as copies are concerned
+  const std::vector<int>& nodes_;
+  std::span<const ProductCount> counts_;
+  Comm& comm_;
+  int me_;
+  std::map<int, std::int64_t> appointed_;
+  std::map<Place, std::size_t> copies_a_, copies_b_, sums_;  // their numbers in the plan
+  std::map<ListKey, std::vector<Index>> lists_;
+  struct Mine {
+    TileAt left;  // whose columns are the rows that the node needs
+    TileRows rows;
+    TileHere offsets;
+  };
+  std::map<std::size_t, Mine> mine_;  // copies that this rank makes, by number
+  std::int64_t arena_ = 0;
+};
+
+}  // namespace
+
+void require_nodes(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options) {
+  require(std::ssize(options.nodes) == a.comm()->size(), [&] {
+    return "nodes: " + std::to_string(options.nodes.size()) + " numbers for " +
+           std::to_string(a.comm()->size()) + " ranks: give one for each";
+  });
+  require(options.steal == Steal::none,
+          "nodes: products are not stolen where the ranks of a node share tiles: leave "
+          "steal out");
+  require(options.replicas == 1,
+          "nodes: C has one copy where the ranks of a node share tiles: leave replicas out");
+  if (!a.map().gathers || !b.map().gathers)
+    throw Error(Errc::not_compiled,
+                "nodes: the ranks of a node share tiles in host memory: cut the tiles without device=");
+}
+
+void share_within_nodes(TilePlan& plan, TileMatrix& a, TileMatrix& b, const std::vector<int>& nodes,
+                        std::span<const ProductCount> counts) {
+  Sharing(plan, a, b, nodes, counts).run();
+}
+
+}  // namespace penstock

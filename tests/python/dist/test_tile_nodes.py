@@ -1,0 +1,256 @@
+"""Products over nodes: what several ranks of a node need crosses once, sums of theirs are added before they cross."""
+
+import numpy as np
+import pytest
+from dist_support import run
+from penstock.dist._tile_counts import count_spgemm, count_spmm
+from penstock.dist._tile_price import price_product
+
+import penstock as ps
+
+WIDTH = 16
+GRAPH = ps.generate.rmat(9, 5, seed=5, dtype=np.float64)
+GRAPH = ps.csr_array(
+    (np.arange(GRAPH.nnz) % 7 + 1.0, GRAPH.indices, GRAPH.indptr), shape=GRAPH.shape
+)
+BAND = ps.generate.banded(300, [-3, -1, 0, 2], dtype=np.float64, seed=3)
+BAND = ps.csr_array((np.arange(BAND.nnz) % 5 - 2.0, BAND.indices, BAND.indptr), shape=BAND.shape)
+# Ranks, grid, nodes: 2 x 2, two of another order, 4 x 2, one node, a node each, and nodes of unequal size
+PLACES = [
+    (4, (4, 1), 2),
+    (4, (2, 2), 2),
+    (4, (2, 2), [0, 1, 0, 1]),
+    (4, (1, 4), 2),
+    (6, (3, 2), [1, 1, 1, 1, 0, 0]),
+    (8, (8, 1), 2),
+    (8, (4, 2), 2),
+    (8, (4, 2), 4),
+    (3, (3, 1), 3),
+    (4, (2, 2), 1),
+]
+
+
+def dense(A, dtype=np.float64):
+    return np.random.default_rng(1).integers(-4, 5, (A.shape[1], WIDTH)).astype(dtype)
+
+
+def summed(comm, c, *names):
+    found = np.array([c.times[f"{name}_bytes"] for name in names])
+    comm.all_reduce(found)
+    return found.tolist()
+
+
+NAMES = ("fetched", "far_fetched", "sent", "far_sent")
+
+
+@pytest.mark.parametrize("ranks, grid, nodes", PLACES, ids=str)
+@pytest.mark.parametrize("A", [GRAPH, BAND], ids=["graph", "band"])
+def test_products_and_bytes_of_both_networks(A, ranks, grid, nodes):
+    X = dense(A)
+
+    def work(comm):
+        at = ps.dist.tiled_array(A, comm, grid=grid)
+        xt = ps.dist.tiled_array(X, comm, like=at)
+        again = ps.dist.tiled_array(
+            A, comm, grid=grid
+        )  # whose tiles are not A's, which are here already
+        out = []
+        for stays in ("a", "b", "c", "cover"):
+            for prefetch in (0, 2):
+                for right in (xt, again):
+                    if stays == "cover" and right is again:
+                        continue
+                    c = ps.dist.matmul(at, right, stays, prefetch=prefetch, nodes=nodes)
+                    loads = c.plan().loads
+                    planned = [sum(load[name] for load in loads) for name in NAMES]
+                    whole = c.collect()
+                    whole = whole if right is xt else whole.toarray()
+                    moved = summed(comm, c, *NAMES)
+                    size = len(c.plan().products["i"])
+                    out.append((f"{stays} {prefetch}", right is xt, whole, moved, planned, size))
+        return out
+
+    wanted = {True: A.to_scipy() @ X, False: (A.to_scipy() @ A.to_scipy()).toarray()}
+    for what, is_dense, c, moved, planned, size in run(work, ranks)[0]:
+        np.testing.assert_array_equal(c, wanted[is_dense], err_msg=what)
+        assert moved[0] <= planned[0] and moved[1] <= planned[1], what  # some tiles are still here
+        if what == "c 0" and grid[1] == 1:
+            assert moved[:2] == planned[:2], what
+        if is_dense:  # each piece says where it belongs
+            for sent, plan in ((moved[2], planned[2]), (moved[3], planned[3])):
+                assert sent <= plan + 16 * size, what
+                # With several tiles of A a rank, sums that follow one another leave as one.
+                assert plan <= sent or grid in ((3, 2), (4, 2)), what
+        if nodes == ranks:
+            assert moved[1] == moved[3] == 0, what
+        if nodes == 1:
+            assert (moved[0], moved[2]) == (moved[1], moved[3]), what
+
+
+def rows_needed(where, named=True):
+    """Row numbers that travel: those, or all between where these are at least 7/8 of them."""
+    if where.size == 0 or (named and 8 * where.size < 7 * (where[-1] - where[0] + 1)):
+        return where
+    return np.arange(where[0], where[-1] + 1)
+
+
+def crossing(A, ranks, of_node, sums):
+    """By hand, C stationary (rows of B) or B stationary (rows of sums), a band of rows a rank: rows that cross."""
+    a = A.to_scipy().tocsr()
+    a = a.T.tocsr() if sums else a  # rows of sums are columns of the transpose
+    size, total = -(-A.shape[0] // ranks), 0
+    for node in range(ranks // of_node):
+        mine = range(node * of_node, (node + 1) * of_node)
+        for k in set(range(ranks)) - set(mine):
+            need = [
+                np.unique(a[i * size : (i + 1) * size, k * size : (k + 1) * size].tocoo().col)
+                for i in mine
+            ]
+            users = [rows for rows in need if rows.size]
+            if len(users) == 1:
+                total += rows_needed(users[0]).size
+            elif users:
+                total += rows_needed(np.unique(np.concatenate(users))).size
+    return total
+
+
+@pytest.mark.parametrize("ranks, of_node", [(4, 2), (8, 2), (8, 4)])
+def test_a_row_crosses_once(ranks, of_node):
+    """On this graph no tile's rows are nearly all between the first and the last, so that single ones travel."""
+    A = ps.generate.lift(ps.generate.barabasi_albert(90, 2, seed=2), 12, seed=3)
+    X = dense(A)
+
+    def work(comm):
+        at = ps.dist.tiled_array(A, comm, grid=(ranks, 1))
+        xt = ps.dist.tiled_array(X, comm, like=at)
+        found = {}
+        for stays in "cb":
+            for nodes in (of_node, 1):
+                c = ps.dist.matmul(at, xt, stays, nodes=nodes)
+                far = sum(p["far_fetched"] + p["far_sent"] for p in c.plan().loads)
+                assert 0 <= sum(summed(comm, c, "far_fetched", "far_sent")) - far <= 16 * ranks**2
+                found[stays, nodes] = far
+        assert "between nodes" in str(c.plan())
+        return found
+
+    found = run(work, ranks)[0]
+    network = ps.dist.networks["hdr-infiniband"].on(of_node)
+    counts = count_spmm(A, WIDTH, ranks, grid=(ranks, 1))
+    assert price_product(counts, network, "c+nodes").bytes_far == found["c", of_node]
+    assert price_product(counts, network, "b+nodes").bytes_far == pytest.approx(
+        found["b", of_node], rel=0.1
+    )  # whose sums are counted as if their rows were independent
+    row = 8 * WIDTH
+    assert found["c", of_node] == crossing(A, ranks, of_node, False) * row
+    assert found["c", of_node] < 0.95 * found["c", 1]
+    # Where B stays, tiles of A travel besides, and each row of a sum has its number with it.
+    of_a = {n: found["b", n] - crossing(A, ranks, n, True) * (row + 4) for n in (of_node, 1)}
+    assert 0 < of_a[of_node] < of_a[1]
+    assert found["b", of_node] < 0.95 * found["b", 1]
+
+
+@pytest.mark.parametrize(
+    "grid, nodes, of",
+    [((8, 1), 4, {"B"}), ((4, 2), 4, {"B"}), ((2, 4), 2, {"A"}), ((4, 2), 8, set())],
+    ids=str,
+)
+def test_the_model_counts_the_bytes_of_both_networks(grid, nodes, of):
+    """Of two sparse matrices; where a row of the grid has several nodes, these share tiles of A."""
+    A, B = GRAPH, ps.generate.rmat(9, 4, seed=8, dtype=np.float64)
+    ranks = grid[0] * grid[1]
+
+    def work(comm):
+        at, bt = (ps.dist.tiled_array(m, comm, grid=grid) for m in (A, B))
+        out = {}
+        for of_node in (None, nodes):
+            c = ps.dist.matmul(at, bt, "c", prefetch=0, nodes=of_node)
+            out[of_node] = summed(comm, c, "fetched", "far_fetched")
+        return out, {s["of"] for s in c.plan().shared}
+
+    found, shared = run(work, ranks)[0]
+    network = ps.dist.networks["hdr-infiniband"].on(nodes)
+    counts = count_spgemm(A, B, ranks, grid=grid)
+    alone = price_product(counts, network, "c", prefetch=0)
+    together = price_product(counts, network, "c+nodes", prefetch=0)
+    assert shared == of
+    assert alone.bytes_all == found[None][0]
+    assert together.bytes_far == found[nodes][1] <= alone.bytes_far
+    assert together.bytes_all == pytest.approx(found[nodes][0], rel=0.05)
+    assert together.seconds > 0
+
+
+def test_a_prediction_for_many_ranks():
+    A = ps.generate.rmat(14, 8, seed=1, dtype=np.float32)
+    f = ps.dist.predict_products(
+        A, [4096], "hdr-infiniband", op="spmm", algorithms=["c", "c+nodes", "a", "a+nodes"]
+    )
+    for stays in "ca":
+        alone, together = f.at(stays, 4096), f.at(f"{stays}+nodes", 4096)
+        assert together.bytes_far < 0.7 * alone.bytes_far
+
+
+def test_what_is_shared_is_in_the_plan():
+    def work(comm):
+        at = ps.dist.tiled_array(GRAPH, comm, grid=(4, 1))
+        xt = ps.dist.tiled_array(dense(GRAPH), comm, like=at)
+        plan = ps.dist.matmul(at, xt, "c", nodes=2).plan()
+        assert ps.dist.matmul(at, xt, "c").plan().shared == []
+        b = ps.dist.matmul(at, xt, "b", nodes=[3, 3, 7, 7]).plan()
+        return plan.shared, plan.products, b.shared, b.products
+
+    shared, products, with_sums, products_b = run(work, 4)[0]
+    assert [(s["of"], s["node"], s["tile"]) for s in shared] == [
+        ("B", 0, 2), ("B", 0, 3), ("B", 1, 0), ("B", 1, 1)]  # fmt: skip
+    assert all(s["rank"] // 2 == s["node"] for s in shared)
+    assert len({s["rank"] for s in shared}) == 4, "one rank fetches all"
+    assert not products["far_fetched"].any() and products["fetched"].any()
+    sums = [s for s in with_sums if s["of"] == "C"]
+    assert len(sums) == 4 and not products_b["far_sent"].any()
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.float32])
+def test_values_masks_and_semirings(dtype):
+    A = ps.generate.rmat(8, 6, seed=1, dtype=dtype)
+
+    def work(comm):
+        at = ps.dist.tiled_array(A, comm, grid=(4, 1))
+        out = [ps.dist.matmul(at, at, "c", mask=at, nodes=2).collect().toarray()]
+        for semiring in ("or_and",) if dtype == np.bool_ else ("min_plus",):
+            xt = ps.dist.tiled_array(dense(A, dtype), comm, like=at)
+            for stays in "abc":
+                there, here = (
+                    ps.dist.matmul(at, b, stays, semiring=semiring, nodes=2).collect()
+                    for b in (xt, at)
+                )
+                again = ps.dist.matmul(at, xt, stays, semiring=semiring).collect()
+                np.testing.assert_array_equal(there, again)
+                same = ps.dist.matmul(at, at, stays, semiring=semiring).collect()
+                assert (here.toarray() == same.toarray()).all()
+        return out[0]
+
+    dense_a = A.toarray().astype(np.float64)
+    np.testing.assert_allclose(run(work, 4)[0], (dense_a @ dense_a) * (dense_a != 0), rtol=1e-5)
+
+
+def test_what_cannot_be_is_said():
+    def work(comm):
+        at = ps.dist.tiled_array(GRAPH, comm)
+        on_device = ps.dist.tiled_array(GRAPH, comm, device="cpu")
+        for how, text in (
+            ({"nodes": 0}, "at least 1"),
+            ({"nodes": [0, 1]}, "each of the 4 ranks"),
+            ({"nodes": "hosts"}, "'auto'"),
+            ({"nodes": [0, -1, 0, 0]}, "from 0 on"),
+            ({"nodes": 2, "steal": True}, "nothing is stolen"),
+            ({"nodes": 2, "replicas": 2}, "one copy"),
+            ({"nodes": 2, "out": "somewhere"}, "in memory"),
+            ({"nodes": 2, "algorithm": "summa"}, "leave nodes out"),
+        ):
+            with pytest.raises(ValueError, match=text):
+                ps.dist.matmul(at, at, **how)
+        with pytest.raises(ps.NotCompiledError, match="host memory"):
+            ps.dist.matmul(on_device, on_device, nodes=2)
+        c = ps.dist.matmul(at, at, nodes="auto")  # threads of one host
+        return c.times["far_fetched_bytes"], c.nnz
+
+    assert {far for far, _ in run(work, 4)} == {0}
