@@ -35,7 +35,7 @@ def chosen(
 
 def placement_without_room(graph: csr_array, how: GpuOptions, placed: str) -> str | None:
     """Where a graph whose lengths do not fit beside its edges goes instead; None: nowhere, its search is refused."""
-    if how.home != "auto" or graph.place == "device" or placed == "pinned":
+    if how.home != "auto" or graph.place == "device" or placed not in ("device", "packed"):
         return None
     return "pinned"
 
@@ -80,7 +80,7 @@ def search(
         found = run(home.placement, wide)
     except (
         MemoryError
-    ):  # "auto" made room for edges alone, and the lengths no longer fit; or distances are wide
+    ):  # "auto" made room for edges alone, and not for lengths; or distances are wide
         other = placement_without_room(graph, how, _placed(graph))
         if other is None and home.placement == "packed" and wide == 4:
             other, wide = "packed", 8

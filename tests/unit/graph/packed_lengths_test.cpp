@@ -1,5 +1,5 @@
 // Packed lists with lengths against the arrays that they were made of.
-#include "penstock/graph/gpu/packed_lengths.hpp"
+#include "penstock/graph/sssp/packed_lengths.hpp"
 
 #include <gtest/gtest.h>
 

@@ -22,7 +22,7 @@ struct PackedLists {
   bool repeats = false;  // a list has a column twice
   bool sorted = true;    // the lists ascended as they were given
   bool lengths =
-      false;  // edges have lengths (packed_lengths.hpp): the least one, and what more in so many bits
+      false;  // edges have lengths (sssp/packed_lengths.hpp): the least one, and what more in so many bits
   int length_bits = 0;
   std::uint32_t length_least = 1;
   double seconds = 0;  // that packing took

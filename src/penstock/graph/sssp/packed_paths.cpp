@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "penstock/core/error.hpp"
-#include "penstock/graph/gpu/packed_lengths.hpp"
+#include "penstock/graph/sssp/packed_lengths.hpp"
 
 namespace penstock {
 

@@ -1,7 +1,7 @@
 // Puts lengths behind the gaps of each chunk of packed lists. What a list takes more is known from its number of entries, so that
 // places are found without looking into lists; then each chunk is copied and its lengths are written behind it, by one thread for
 // each group of 64 vertices. Whoever packed the lists, the lengths are put in here.
-#include "penstock/graph/gpu/packed_lengths.hpp"
+#include "penstock/graph/sssp/packed_lengths.hpp"
 
 #include <algorithm>
 #include <numeric>
