@@ -147,7 +147,7 @@ def test_a_solver_writes_into_out(lib):
     told = solver.explain()
     assert told.preconditioner_bytes == solver.M.nbytes > a.nbytes
     assert 0 < told.product_seconds < told.seconds < 1
-    assert solver.M.explain().gpu == 0
+    assert solver.M.explain().device == 0
 
 
 def test_threads_share_an_amg(lib):

@@ -257,9 +257,9 @@ def test_the_cpu_has_what_the_device_has_not(device):
 
 def test_it_tells_where_it_is(monkeypatch):
     host, device = both(monkeypatch, grid(40, 40))
-    assert host.explain().gpu is None and "GPU" not in str(host.explain())
+    assert host.explain().device is None and "GPU" not in str(host.explain())
     told = device.explain()
-    assert told.gpu == -1 and "on GPU -1" in str(told)
+    assert told.device == -1 and "on GPU -1" in str(told)
     assert told.levels == host.explain().levels and told.factored
     assert told.bytes > 0 and told.cycle_bytes > 0
 

@@ -32,7 +32,7 @@ class AMGExplanation:
     bytes : that the levels keep in memory, A's own entries among them
     cycle_bytes : of matrices that a cycle reads, at least
     cycle, smoother, precision : as asked for; `factored` says whether the last level is solved exactly
-    gpu : the GPU that has the levels and applies M; None: the CPU
+    device : the number of the GPU that has the levels and applies M; None: the CPU
     """
 
     levels: tuple[AMGLevel | SharedLevel, ...]
@@ -44,7 +44,7 @@ class AMGExplanation:
     smoother: str
     precision: str
     factored: bool
-    gpu: int | None = None
+    device: int | None = None
 
     def __str__(self) -> str:
         last = "factored" if self.factored else "smoothed: it has too many rows to be factored"
@@ -64,7 +64,7 @@ class AMGExplanation:
     __repr__ = __str__
 
     def _where(self) -> str:
-        return "" if self.gpu is None else f", on GPU {self.gpu}"
+        return "" if self.device is None else f", on GPU {self.device}"
 
 
 class ToldByLevels:
