@@ -70,7 +70,7 @@ Overlap<V> overlap_of(DistProduct<V>& product) {
   require_whole_rows(a, "additive Schwarz");
   auto& comm = *a.comm;
   const auto& plan = *a.plan;
-  const auto rank = comm.rank(), ranks = comm.size();
+  const auto rank = comm.rank();
   const auto owned = static_cast<std::size_t>(a.rows());
   const auto numbers = a.row_owners->numbers(rank);  // of rows and of columns
   const std::vector<GlobalIndex> mine(numbers.data, numbers.data + numbers.size);
