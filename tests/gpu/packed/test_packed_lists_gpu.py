@@ -178,7 +178,7 @@ def test_many_sources_and_access_alone():
 
 
 def test_a_graph_is_packed_when_its_searches_have_paid_for_it():
-    a = ps.generate.rmat(20, seed=9)
+    a = ps.generate.rmat(20, seed=9).to(ps.pinned)
     budget = 100_000_000  # 168 MB as they are, 87 MB packed
     levels = ps.csgraph.bfs(a, 1, device="cpu")
     with ps.options(device_memory=budget), ps.record() as events:

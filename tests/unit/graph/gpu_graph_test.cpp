@@ -122,7 +122,7 @@ TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
   auto part = all;
   part.budget = there.used(), part.all_vertices = 8 * n;
   EXPECT_EQ(graph_room(part).placement, EdgePlacement::pinned);
-  part.budget += kSharedVertexBytes * 8 * n;
+  part.budget += kSharedVertexBytes * 8 * n + cut_list_bytes(edges);
   EXPECT_EQ(graph_room(part).placement, EdgePlacement::device);
   EXPECT_EQ(graph_room(part).vertex_bytes, kVertexBytes * n + kSharedVertexBytes * 8 * n);
   auto lengths = all;

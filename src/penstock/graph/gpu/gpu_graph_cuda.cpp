@@ -92,10 +92,9 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
 bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Index>& edges) {
   std::string why;
   const auto heads = 4 * vertices() + 8 * ((vertices() + kPackedGroup - 1) / kPackedGroup + 1);
-  const auto room =
-      options.distance_bytes > 0
-          ? packed_path_room(vertices(), edges.size, left() - heads, options.distance_bytes)
-          : packed_list_room(vertices(), edges.size, left() - heads);
+  const auto room = options.distance_bytes > 0
+                        ? packed_path_room(vertices(), edges.size, left() - heads, options.distance_bytes)
+                        : packed_list_room(vertices(), edges.size, left() - heads);
   if (room <= 0) return false;
   try {
     packed_there_ =
