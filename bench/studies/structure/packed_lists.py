@@ -2,10 +2,11 @@
 
 python bench/studies/structure/packed_lists.py --folder data --edges 250e6  # lifts of about so many edges stored
 python bench/studies/structure/packed_lists.py --folder data --graphs cnr-2000.mtx.gz --edges 1e9 --roots 12
+python bench/studies/structure/packed_lists.py --folder data --gpus 0,1 --kept 0.1  # each GPU takes a tenth
 
 Each lift has copies of a graph; an edge {u, v} joins (u, c) with (v, c + s), where s is 0 for all but --mix of them.
-Rows: edges raw in device memory; raw under the budget of 32 bytes a vertex, 64 MB and a quarter of the edges; packed in
-device memory; packed under that budget. All levels and component counts are compared.
+Rows: edges raw in device memory; raw under the budget of 32 bytes a vertex, 64 MB and a quarter of the edges' bytes
+(--kept); packed in device memory; packed under that budget. All levels and component counts are compared.
 """
 
 from __future__ import annotations
@@ -36,21 +37,26 @@ def simple(path: Path) -> ps.csr_array:
     return ps.csr_array((np.ones(key.size, bool), edges), shape=(n, n))
 
 
-def searched(a: ps.csr_array, roots: list[int], options: GpuOptions, budget: int | None) -> dict:
+def searched(
+    a: ps.csr_array, roots: list[int], gpus: list[int], options: GpuOptions, budget: int | None
+) -> dict:
+    device = gpus if len(gpus) > 1 else gpus[0]
     found, seconds, first, events = [], [], None, None
     with ps.options(device_memory=budget):
         begin = time.perf_counter()
-        ps.csgraph.bfs(a, roots[0], device=0, gpu_options=options)
+        ps.csgraph.bfs(a, roots[0], device=device, gpu_options=options)
         first = time.perf_counter() - begin
         for root in [roots[0], *roots]:
             with ps.record() as events:
-                levels = ps.csgraph.bfs(a, root, device=0, gpu_options=options)
+                levels = ps.csgraph.bfs(a, root, device=device, gpu_options=options)
             seconds.append(events[-1]["seconds"])
             found.append((int((levels >= 0).sum()), int(levels.astype(np.int64).sum())))
         parts = []
         for _ in range(4):
             with ps.record() as events:
-                count, _labels = ps.csgraph.connected_components(a, device=0, gpu_options=options)
+                count, _labels = ps.csgraph.connected_components(
+                    a, device=device, gpu_options=options
+                )
             parts.append(events[-1]["seconds"])
         told = events[-1]["graph"]
         read = []
@@ -59,7 +65,7 @@ def searched(a: ps.csr_array, roots: list[int], options: GpuOptions, budget: int
                 ps.csgraph.bfs(
                     a,
                     root,
-                    device=0,
+                    device=device,
                     gpu_options=GpuOptions(placement=options.placement, counted=True),
                 )
             read.append(events[-1]["read"]["bytes"] / (4 * a.nnz))
@@ -88,8 +94,11 @@ def main() -> None:
     parser.add_argument("--edges", type=float, default=250e6)
     parser.add_argument("--mix", type=float, default=0.05)
     parser.add_argument("--roots", type=int, default=6)
+    parser.add_argument("--gpus", default="0", help="0,1: each has a range of the vertices")
+    parser.add_argument("--kept", type=float, default=0.25, help="share of the edges' bytes")
     parser.add_argument("--pack-only", action="store_true", help="bits an edge alone; needs no GPU")
     args = parser.parse_args()
+    gpus = [int(gpu) for gpu in args.gpus.split(",")]
     for name in args.graphs.split(","):
         if name.startswith("rmat"):
             a = ps.generate.rmat(int(name[4:]), 16, seed=1)
@@ -111,7 +120,7 @@ def main() -> None:
         roots = [
             int(v) for v in np.random.default_rng(2).choice(np.flatnonzero(degree), args.roots)
         ]
-        budget = 32 * n + (64 << 20) + nnz
+        budget = 32 * n + (64 << 20) + int(4 * args.kept * nnz)
         expected = None
         for label, placement, limit in (
             ("raw in core", "device", None),
@@ -121,7 +130,7 @@ def main() -> None:
             ("auto, budget", "auto", budget),
         ):
             try:
-                got = searched(a, roots, GpuOptions(placement=placement), limit)
+                got = searched(a, roots, gpus, GpuOptions(placement=placement), limit)
             except Exception as e:  # say it, and go on
                 print(f"  {label}: {type(e).__name__}: {e}", flush=True)
                 continue
@@ -134,7 +143,7 @@ def main() -> None:
                 flush=True,
             )
             print(f"    {got['steps']}", flush=True)
-            a._derived.gpu_graph = None
+            a._derived.gpu_graph = a._derived.gpu_parts = None
 
 
 if __name__ == "__main__":

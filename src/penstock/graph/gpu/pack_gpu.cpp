@@ -362,7 +362,7 @@ class DevicePacker {
   bool ensure(Array<std::uint32_t>& words, std::int64_t used, std::int64_t more, double done) {
     const auto wanted = used + more;
     if (wanted + kPackedPad <= words.size) return true;
-    const auto expected = std::int64_t(double(wanted) * kSpare / std::max(done, 1e-3)) + kSpareWords;
+    const auto expected = std::int64_t(double(wanted) * kSpare / std::max(done, 0.05)) + kSpareWords;
     return grow(words, used, expected) || grow(words, used, wanted);
   }
   bool grow(Array<std::uint32_t>& words, std::int64_t used, std::int64_t most) {
