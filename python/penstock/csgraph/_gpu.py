@@ -186,7 +186,6 @@ class Home:
     placement: str  # as the core is asked
     reason: str
     share: int  # graphs that divide the budget: two where the reversed edges are others
-    budget: int  # bytes for each; 0: what is free
 
 
 def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool = True) -> Home:
@@ -201,7 +200,7 @@ def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool =
         placement, reason = _home(both[:share], gpus)
     elif placement == "auto":
         reason = "the core's choice by bytes"
-    return Home(placement, reason, share, _budget(gpus, share))
+    return Home(placement, reason, share)
 
 
 def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
@@ -306,11 +305,6 @@ def pack_seconds(graph: csr_array) -> float:
 
 def _packing(graph: csr_array) -> float:
     return float(_PACK_SECONDS * graph.nnz / _core.num_threads())
-
-
-def whole_budget(gpus: list[int]) -> int:
-    """Bytes for one graph on each GPU; 0 is what is free."""
-    return _budget(gpus, 1)
 
 
 def sizes_of_packed(graph: csr_array) -> dict[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 from penstock import _core
 from penstock._io._neighbours import packed_lists
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import Home, free_bytes, pack_seconds, sizes_of_packed, whole_budget
+from penstock.csgraph._gpu import Home, pack_seconds, room_of_each, sizes_of_packed
 from penstock.csgraph.gpu_options import GpuOptions
 
 # What the CPU takes to put the length of an edge into its packed list, on one thread.
@@ -72,13 +72,12 @@ def sizes_of_packed_paths(graph: csr_array, weights: Any) -> dict[str, int]:
 def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[[], Any]) -> Home:
     """Where the lists of a search for shortest paths go; `explain` prints it. Packs nothing; `weights` is called where
     the answer depends on them."""
-    budget = whole_budget([gpu])
 
     def auto(reason: str) -> Home:
-        return Home("auto", reason, 1, budget)
+        return Home("auto", reason, 1)
 
     if how.home != "auto":
-        return Home(how.home, "asked for", 1, budget)
+        return Home(how.home, "asked for", 1)
     if how.access != "auto" or how.method == "bellman_ford" or how.cache is not None:
         return auto("by bytes, for lists as they are")
     if graph.place == "device":
@@ -92,20 +91,18 @@ def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[
     told = weights()
     if _bits(graph, told) is None:
         return auto("these lengths cannot be packed")
-    free = 0 if budget else free_bytes([graph], gpu)
+    room = room_of_each([graph], [gpu], 1)
 
     def fits(placement: str, **sizes: int) -> bool:
-        room = _core.gpu_graph_room(
-            *graph.shape[:1], graph.nnz, budget, free, placement=placement, **sizes
+        found = _core.gpu_graph_room(
+            *graph.shape[:1], graph.nnz, *room, placement=placement, **sizes
         )
-        return room["used_bytes"] <= room["budget"] and room["far_bytes"] == 0
+        return found["used_bytes"] <= found["budget"] and found["far_bytes"] == 0
 
     if fits("device", along_bytes=told.nbytes):
         return auto("the lists fit the budget as they are")
     if fits("packed", **sizes_of_packed_paths(graph, told)):
-        return Home(
-            "packed", "the lists exceed the budget as they are, and fit it packed", 1, budget
-        )
+        return Home("packed", "the lists exceed the budget as they are, and fit it packed", 1)
     return auto("packed lists are no gain: they exceed the budget, too")
 
 
