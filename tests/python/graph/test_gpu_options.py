@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 import scipy.sparse.csgraph as scg
-from penstock.csgraph import GpuOptions
+from penstock.csgraph import GpuOptions, _gpu
 
 import penstock as ps
 from penstock import _core
@@ -54,6 +54,7 @@ def graph():
 def one_gpu(monkeypatch):
     """One GPU is counted, which nobody comes to: what is tested is refused before."""
     monkeypatch.setattr(_core, "device_count", lambda: 1)
+    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 50e9)
 
     def graph(*args):
         raise InterruptedError("the graph goes to the GPU")
@@ -189,6 +190,7 @@ def test_the_search_gets_what_was_asked_for(graph, monkeypatch):
         return np.zeros(graph.shape[0], np.int32), None, {"missed": 0}
 
     monkeypatch.setattr(_core, "device_count", lambda: 1)
+    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 50e9)
     monkeypatch.setattr(_core, "gpu_graph", lambda *args: Graph())
     monkeypatch.setattr(_core, "bfs_gpu", search)
     twin = ps.csr_array._wrap(graph._core)

@@ -1,8 +1,8 @@
 """Samples, walks and rows of features on one GPU, for tensors of PyTorch, beside the CPU's and PyTorch's own.
 
-python bench/sample_gpu.py                      # R-MAT 22, features of 4 GiB
-python bench/sample_gpu.py --scale 24 --gib 16 --parts gather,walks
-python bench/sample_gpu.py --quick              # toy inputs
+python bench/studies/sampling/sample_gpu.py                      # R-MAT 22, features of 4 GiB
+python bench/studies/sampling/sample_gpu.py --scale 24 --gib 16 --parts gather,walks
+python bench/studies/sampling/sample_gpu.py --quick              # toy inputs
 
 Whole calls by the host's clock, until the GPU has come to the end; medians of 9 turns, in which contestants alternate.
 `device`: the graph is in the GPU's memory, `pinned`: in pinned memory. Seeds and starts have edges. PyTorch Geometric's
