@@ -1,1 +1,1 @@
-"""The parts of bench/structure.py: searches of graphs with neighbourhoods, as large as one likes."""
+"""Samples, walks and rows of features on a GPU."""

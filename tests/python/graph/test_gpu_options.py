@@ -55,6 +55,7 @@ def one_gpu(monkeypatch):
     """One GPU is counted, which nobody comes to: what is tested is refused before."""
     monkeypatch.setattr(_core, "device_count", lambda: 1)
     monkeypatch.setattr(_gpu, "link_up", lambda gpu: 50e9)
+    monkeypatch.setattr(_core, "gpu_info", lambda gpu: {"free_bytes": 1 << 34})
 
     def graph(*args):
         raise InterruptedError("the graph goes to the GPU")
@@ -191,6 +192,7 @@ def test_the_search_gets_what_was_asked_for(graph, monkeypatch):
 
     monkeypatch.setattr(_core, "device_count", lambda: 1)
     monkeypatch.setattr(_gpu, "link_up", lambda gpu: 50e9)
+    monkeypatch.setattr(_core, "gpu_info", lambda gpu: {"free_bytes": 1 << 34})
     monkeypatch.setattr(_core, "gpu_graph", lambda *args: Graph())
     monkeypatch.setattr(_core, "bfs_gpu", search)
     twin = ps.csr_array._wrap(graph._core)
