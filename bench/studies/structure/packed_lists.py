@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
-from penstock.csgraph._gpu import packed_lists
 from penstock.csgraph._graph import has_symmetric_pattern
 
 import penstock as ps

@@ -11,7 +11,6 @@ import numpy as np
 
 from penstock import _core
 from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
-from penstock._io._neighbours import packed_lists as packed_lists  # to be found here, too
 from penstock._io._sample import held as held_sample
 from penstock._matrix.csr import csr_array
 from penstock._plan.machine import LOCKS, PAGEABLE, link_up
@@ -224,6 +223,29 @@ def room_of_each(graphs: list[csr_array], gpus: list[int], share: int) -> tuple[
     return 0, min(free_bytes(graphs, gpu, several) // gpus.count(gpu) for gpu in gpus)
 
 
+def room_there(
+    graph: csr_array,
+    gpus: list[int],
+    each: tuple[int, int],
+    placement: str = "auto",
+    sizes: dict[str, int] | None = None,
+    **asked: Any,
+) -> dict[str, Any]:
+    """`gpu_graph_room` on each of the named GPUs, with what `room_of_each` says of them; several have a range of the
+    vertices each. `sizes` are bytes of the whole graph's lists."""
+    n, parts = graph.shape[0], len(gpus)
+    if parts > 1:
+        asked["all_vertices"] = n
+    asked |= {name: -(-size // parts) for name, size in (sizes or {}).items()}
+    shares = -(-n // parts), -(-graph.nnz // parts)
+    return dict(_core.gpu_graph_room(*shares, *each, placement=placement, **asked))
+
+
+def holds(room: dict[str, Any]) -> bool:
+    """Whether all lists are on the GPU, within the budget."""
+    return bool(room["far_bytes"] == 0 and room["used_bytes"] <= room["budget"])
+
+
 def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
     packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices."""
@@ -237,19 +259,14 @@ def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
             f"packing takes beyond what they take now ({graph._derived.link_seconds:.2g} s until now)"
         )
-    limit, free = room_of_each(graphs, gpus, share)
+    each = room_of_each(graphs, gpus, share)
 
-    def home(one: csr_array) -> str:
-        n = one.shape[0]
-        asked = {"all_vertices": n} if parts > 1 else {}
-        sizes = -(-n // parts), -(-one.nnz // parts), limit, free
-        if _core.gpu_graph_room(*sizes, **asked)["placement"] == "device":
-            return "device"
-        asked |= {k: -(-size // parts) for k, size in sizes_of_packed(one).items()}
-        room = _core.gpu_graph_room(*sizes, placement="packed", **asked)
-        return "pinned" if room["far_bytes"] or room["used_bytes"] > room["budget"] else "packed"
+    def only_packed(one: csr_array) -> bool:
+        if room_there(one, gpus, each)["placement"] == "device":
+            return False
+        return holds(room_there(one, gpus, each, "packed", sizes_of_packed(one)))
 
-    if all(home(one) == "packed" for one in graphs):
+    if all(only_packed(one) for one in graphs):
         return "packed", "the lists exceed the budget as they are, and fit it packed"
     return (
         "auto",
@@ -311,6 +328,7 @@ def sizes_of_packed(graph: csr_array) -> dict[str, int]:
     """Bytes of the packed lists and, of these, of heads and bases; estimated where nobody has packed them.
 
     >>> import penstock as ps
+    >>> from penstock._io._neighbours import packed_lists
     >>> A = ps.generate.rmat(10, seed=1)
     >>> before = sizes_of_packed(A)["head_bytes"]
     >>> before == packed_lists(A).facts()["head_bytes"]

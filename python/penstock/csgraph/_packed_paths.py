@@ -10,7 +10,14 @@ import numpy as np
 from penstock import _core
 from penstock._io._neighbours import packed_lists
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import Home, pack_seconds, room_of_each, sizes_of_packed
+from penstock.csgraph._gpu import (
+    Home,
+    holds,
+    pack_seconds,
+    room_of_each,
+    room_there,
+    sizes_of_packed,
+)
 from penstock.csgraph.gpu_options import GpuOptions
 
 # What the CPU takes to put the length of an edge into its packed list, on one thread.
@@ -91,13 +98,10 @@ def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[
     told = weights()
     if _bits(graph, told) is None:
         return auto("these lengths cannot be packed")
-    room = room_of_each([graph], [gpu], 1)
+    each = room_of_each([graph], [gpu], 1)
 
     def fits(placement: str, **sizes: int) -> bool:
-        found = _core.gpu_graph_room(
-            *graph.shape[:1], graph.nnz, *room, placement=placement, **sizes
-        )
-        return found["used_bytes"] <= found["budget"] and found["far_bytes"] == 0
+        return holds(room_there(graph, [gpu], each, placement, **sizes))
 
     if fits("device", along_bytes=told.nbytes):
         return auto("the lists fit the budget as they are")

@@ -19,6 +19,7 @@ from penstock.csgraph._gpu import (
     pack_seconds,
     packed_bytes,
     room_of_each,
+    room_there,
     settle_home,
     sizes_of_packed,
 )
@@ -196,30 +197,25 @@ def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
 
 
 def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) -> SearchPlan:
-    several, gpu = len(gpus), gpus[0]
-    n, nnz, along = graph.shape[0], graph.nnz, _lengths(graph, function)
-    asked: dict[str, Any] = {"along_bytes": along // several}
-    share = 1
-    placement, reason = how.home, "asked for" if how.home != "auto" else "by bytes"
+    share, sizes = 1, None
+    asked: dict[str, Any] = {}
     if function != "sssp":
         home = settle_home(graph, gpus, how.home, how.access == "auto")
         placement, reason, share = home.placement, home.reason, home.share
-    if several > 1:
-        asked["all_vertices"] = n
-    elif function != "sssp":
-        asked |= {"sample": how.slots, "cache": function == "bfs"}
+        if len(gpus) == 1:
+            asked = {"sample": how.slots, "cache": function == "bfs"}
+        if placement == "packed":
+            sizes = sizes_of_packed(graph)
     else:
-        home = settle_paths(graph, gpu, how, lambda: weights_of(graph))
+        home = settle_paths(graph, gpus[0], how, lambda: weights_of(graph))
         placement, reason = home.placement, home.reason
-    if placement == "packed" and function == "sssp":
-        asked |= sizes_of_packed_paths(graph, weights_of(graph))
-    elif placement == "packed":
-        asked |= {k: -(-bytes // several) for k, bytes in sizes_of_packed(graph).items()}
+        asked = {"along_bytes": _lengths(graph, function)}
+        if placement == "packed":
+            asked |= sizes_of_packed_paths(graph, weights_of(graph))
 
     def room(where: str) -> dict[str, Any]:
-        parts = -(-n // several), -(-nnz // several)
         each = room_of_each([graph], gpus, share)
-        return dict(_core.gpu_graph_room(*parts, *each, placement=where, **asked))
+        return room_there(graph, gpus, each, where, sizes, **asked)
 
     found = room(placement)
     if function == "sssp" and found["used_bytes"] > found["budget"]:

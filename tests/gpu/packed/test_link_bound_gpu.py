@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
-from penstock.csgraph._gpu import packed_lists
 
 import penstock as ps
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from graphs import NAMES, graph, named, sources
+from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
-from penstock.csgraph._gpu import packed_lists
 
 import penstock as ps
 from penstock import _core

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 import pytest
+from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
-from penstock.csgraph._gpu import packed_lists
 from penstock.csgraph._packed_paths import path_lists
 from penstock.csgraph.shortest_paths import weights_of
 from weighted_graphs import LENGTHS, SHAPES, SMALL, graph, named, sources

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from penstock._io._neighbours import packed_lists
 from penstock._plan.machine import Gpu, Machine
 from penstock.csgraph import GpuOptions, _gpu, _lists, search_plan
-from penstock.csgraph._gpu import packed_lists
 from penstock.csgraph._packed_paths import pack_paths_seconds, path_lists
 from penstock.csgraph.shortest_paths import weights_of
 
