@@ -100,7 +100,7 @@ def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[
         return auto("these lengths cannot be packed")
     each = room_of_each([graph], [gpu], 1)
 
-    def fits(placement: str, **sizes: int) -> bool:
+    def fits(placement: str, **sizes: Any) -> bool:
         return holds(room_there(graph, [gpu], each, placement, **sizes))
 
     if fits("device", along_bytes=told.nbytes):
