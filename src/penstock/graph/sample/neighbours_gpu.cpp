@@ -9,7 +9,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/graph/sample/atomics.hpp"
-#include "penstock/graph/sample/gather_steps.hpp"
+#include "penstock/graph/sample/ids_gpu.hpp"
 
 namespace penstock::graph {
 namespace {
@@ -39,20 +39,10 @@ void DeviceTable::add_seeds(const Id* ids, std::int64_t n, bool on_host, std::in
       !is_capturing(stream_),
       "neighbors waits for what it has drawn, which a stream that is being captured cannot: sample before "
       "the capture");
-  Array<Id> copy;
-  if (on_host) {
-    copy = scratch<Id>(n, stream_);
-    copy_async(copy.data, ids, copy.bytes(), stream_);
-    ids = copy.data;
-  }
-  const auto bad = find_first(n, IsOutside<Id>{ids, universe_}, stream_);
-  if (bad != kNone)
-    throw Error(Errc::invalid_argument,
-                "seeds[" + std::to_string(bad) + "]=" + std::to_string(fetch(ids + bad, stream_)) +
-                    " is outside a graph of " + std::to_string(universe_) + " vertices");
+  const auto there = ids_on(ids, n, on_host, universe_, "seeds", stream_);
   const auto slots = reserve(std::max(n, std::min(expected - size_, kUnaskedEdges)));
   grow(size_ + n);
-  each(n, PlaceSeeds<Id>{ids, size_, first_seed, vertices_.data, seeds_.data}, stream_);
+  each(n, PlaceSeeds<Id>{there.data, size_, first_seed, vertices_.data, seeds_.data}, stream_);
   each_atomic<InsertVertices>(n, stream_, slots, vertices_.data, seeds_.data, size_);
   size_ += n;
 }

@@ -1,9 +1,8 @@
 #include "penstock/graph/sample/walks_gpu.hpp"
 
-#include <string>
-
 #include "penstock/core/error.hpp"
 #include "penstock/graph/sample/atomics.hpp"
+#include "penstock/graph/sample/ids_gpu.hpp"
 #include "penstock/graph/sample/walk_steps.hpp"
 
 namespace penstock::graph {
@@ -12,19 +11,9 @@ namespace {
 /// The starts as a device reads them.
 template <class Id>
 Array<Index> starts_on(const Id* starts, std::int64_t n, bool on_host, std::int64_t vertices, Stream stream) {
-  Array<Id> copy;
-  if (on_host) {
-    copy = scratch<Id>(n, stream);
-    copy_async(copy.data, starts, copy.bytes(), stream);
-    starts = copy.data;
-  }
-  const auto bad = find_first(n, IsOutside<Id>{starts, vertices}, stream);
-  if (bad != kNone)
-    throw Error(Errc::invalid_argument,
-                "starts[" + std::to_string(bad) + "]=" + std::to_string(fetch(starts + bad, stream)) +
-                    " is outside a graph of " + std::to_string(vertices) + " vertices");
+  const auto ids = ids_on(starts, n, on_host, vertices, "starts", stream);
   const auto narrow = scratch<Index>(n, stream);
-  each(n, NarrowIds<Id>{starts, narrow.data}, stream);
+  each(n, NarrowIds<Id>{ids.data, narrow.data}, stream);
   return narrow;
 }
 
