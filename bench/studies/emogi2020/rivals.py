@@ -9,6 +9,7 @@ import shutil
 import statistics
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +128,8 @@ def gap(
     stem: Path,
     starts: list[int],
     base: list[float],
-    evenly: bool = True,
 ) -> dict[str, Any]:
-    """A process for each of the first roots; of all of them unless they are spaced evenly."""
+    """A process for each of the first roots."""
     from penstock._io import gapbs
 
     program = run.args.gap / rivals_gap.PROGRAMS[algorithm.name]
@@ -143,7 +143,7 @@ def gap(
         return rivals_gap.run_program(program, threads, "-f", path, *start, *extra, *options)
 
     points = (
-        [["-r", s] for s in (starts[:GAP_SOURCES] if evenly else starts)]
+        [["-r", s] for s in starts[:GAP_SOURCES]]
         if algorithm.has_source
         else [[]]
     )
@@ -183,7 +183,7 @@ def add(
     base = entry["results"].get("aligned", {}).get("seconds", [])
     stem = run.temporary / source.name
     for folder, work, size, name in (
-        (run.args.emogi, emogi, 12.0 * a.nnz + 8 * a.shape[0], "emogi"),
+        (run.args.emogi, partial(emogi, evenly=evenly), 12.0 * a.nnz + 8 * a.shape[0], "emogi"),
         (run.args.gap, gap, 9.0 * a.nnz + 8 * a.shape[0], "gap"),
     ):
         what = f"{name}: {algorithm.name} {source.name}"
@@ -193,7 +193,7 @@ def add(
             run.report.skip(what, "no time is left of --minutes")
             continue
         try:
-            entry["results"] |= work(run, algorithm, a, stem, starts, base, evenly)
+            entry["results"] |= work(run, algorithm, a, stem, starts, base)
         except (ImportError, OSError, RuntimeError, subprocess.SubprocessError) as e:
             run.report.skip(
                 what, f"{type(e).__name__}: {e}".replace(f"{run.temporary}{os.sep}", "")

@@ -144,7 +144,7 @@ def ways(
         way("merged", "baseline", plain, "pinned", limit, **base, access="merged", counts=True),
         way("strided", "baseline", plain, "pinned", limit, **base, access="strided", counts=True),
     ]
-    if only is not None and "packed" in only:  # which sssp has no code for
+    if only is not None and "packed" in only:
         found.append(way("packed", "ours", twin(a), "packed", limit, counts=True))
     in_core = twin(a)
     found += [

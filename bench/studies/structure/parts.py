@@ -32,7 +32,7 @@ def search(run: Run, name: str, source: Source, seconds: float) -> None:
         return
     if not algorithm.has_source:
         starts = [0] * min(run.args.sources, _TURNS_WITHOUT_SOURCE)
-    some = FEW if name == "sssp" else (*FEW, "packed")
+    some = (*FEW, "packed")
     everybody = [*ways(run, algorithm, a, edge_bytes, some), *rivals.ways(run, algorithm, a)]
     folders = bool(run.args.emogi) + bool(run.args.gap)
     said = about(run, source, a, name, edge_bytes)
