@@ -142,11 +142,7 @@ def gap(
     def process(start: list[Any], *options: Any) -> str:
         return rivals_gap.run_program(program, threads, "-f", path, *start, *extra, *options)
 
-    points = (
-        [["-r", s] for s in starts[:GAP_SOURCES]]
-        if algorithm.has_source
-        else [[]]
-    )
+    points = [["-r", s] for s in starts[:GAP_SOURCES]] if algorithm.has_source else [[]]
     if algorithm.name == "sssp":
         trials = {}
         for delta in GAP_DELTAS:
