@@ -24,6 +24,7 @@ from studies.cardellini2014 import plot as cardellini2014_plot
 from studies.dist_cpu import tables as dist_cpu_tables
 from studies.emogi2020 import plot as emogi2020_plot
 from studies.page_kogge2018 import plot as page_kogge2018_plot
+from studies.structure import plot as structure_plot
 
 PAGES = {
     "brock2024": brock2024_plot,
@@ -32,6 +33,7 @@ PAGES = {
     "dist_cpu": dist_cpu_tables,
     "emogi2020": emogi2020_plot,
     "page_kogge2018": page_kogge2018_plot,
+    "structure": structure_plot,
 }  # benchmarks that have figures and tables of their own
 BLOCK = re.compile(r"(<!-- results (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SECOND = {"spmv_cpu": "penstock_prepared"}  # another of ours that the figures and tables show

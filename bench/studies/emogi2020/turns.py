@@ -59,7 +59,7 @@ class Turns:
             again = self.search(way, source) if found and way.role == "ours" else found
             if found and again:
                 self.seconds[way.name] = []
-                way.notes |= told(way, again) | {"first_call": found.call}
+                way.notes |= told(way, again) | {"cold_call": found.call}
                 if way.role == "ours":
                     way.notes["second_call"] = again.call
 
@@ -159,7 +159,7 @@ def told(way: Way, found: Found) -> dict[str, Any]:
         facts = found.event["graph"]
         names = ("placement", "used_bytes", "sample_bytes", "cache_bytes", "table_bytes", "other_bytes",
                  "offset_bytes", "sample_size", "sample_kind", "build_seconds", "sample_seconds",
-                 "cache_seconds")  # fmt: skip
+                 "cache_seconds", "edge_bytes", "far_bytes", "packed_by", "pack_seconds")  # fmt: skip
         notes |= {name: facts[name] for name in names if name in facts}
     return notes
 

@@ -146,6 +146,8 @@ def ways(
     ]
     if only is not None and "packed" in only:
         found.append(way("packed", "ours", twin(a), "packed", limit, counts=True))
+    if only is not None and "default" in only:  # what the library chooses
+        found.append(way("default", "ours", twin(a), "auto", limit, counts=True))
     in_core = twin(a)
     found += [
         way("in_core", "ours", in_core, "device", None),

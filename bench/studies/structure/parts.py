@@ -6,6 +6,7 @@ import gc
 from typing import Any
 
 from lib import harness
+from lib.paper_tables import Report, Table
 
 from studies.emogi2020 import rivals as programs
 from studies.emogi2020.graphs import Source, spaced
@@ -14,7 +15,9 @@ from studies.emogi2020.turns import measure
 from studies.emogi2020.ways import ALGORITHMS, FEW, ways
 from studies.structure import rivals
 
+ALGORITHM_NAMES = {"bfs": "Breadth-first search", "cc": "Components", "sssp": "Shortest paths"}
 _TURNS_WITHOUT_SOURCE = 7
+_MOST_OF_LIBRARIES = 2e8  # entries: SciPy takes half a minute for the components of 1e9
 
 
 def search(run: Run, name: str, source: Source, seconds: float) -> None:
@@ -32,8 +35,9 @@ def search(run: Run, name: str, source: Source, seconds: float) -> None:
         return
     if not algorithm.has_source:
         starts = [0] * min(run.args.sources, _TURNS_WITHOUT_SOURCE)
-    some = (*FEW, "packed")
-    everybody = [*ways(run, algorithm, a, edge_bytes, some), *rivals.ways(run, algorithm, a)]
+    everybody = ways(run, algorithm, a, edge_bytes, (*FEW, "packed", "default"))
+    if a.nnz <= _MOST_OF_LIBRARIES:
+        everybody += rivals.ways(run, algorithm, a)
     folders = bool(run.args.emogi) + bool(run.args.gap)
     said = about(run, source, a, name, edge_bytes)
     said |= {"copies": said.pop("scale"), "mix": run.args.mix}
@@ -55,34 +59,50 @@ def search(run: Run, name: str, source: Source, seconds: float) -> None:
     run.add(name, entry)
 
 
+_COLUMNS = {
+    "in core": "in_core",
+    "default": "default",
+    "packed": "packed",
+    "as they are": "ours",
+    "EMOGI's method": "aligned",
+    "EMOGI": "emogi",
+    "CPU": "cpu",
+    "GAP": "gap",
+}
+
+
 def table(cases: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """(header, rows): milliseconds, the worst root in brackets."""
-    header = [
-        "case",
-        "entries, M",
-        "in core",
-        "budget",
-        "over",
-        "packed",
-        "baseline",
-        "CPU",
-        "best rival",
-        "who",
-    ]
-    header.append("a pass")
+    """(header, rows): milliseconds, the worst root in brackets. "over" is the default's time over that in core; the
+    first call, with all that is made ready, is in passes of all edges over the link, the second one in medians."""
+    header = ["case", "vertices, M", "entries, M", *_COLUMNS, "best library", "over", "a pass",
+              "first call", "second"]  # fmt: skip
     rows = []
     for case in cases:
         good = {n: r for n, r in case["results"].items() if r["status"] == "ok" and "median" in r}
 
-        def ms(name: str | None, good: dict[str, Any] = good) -> str:
-            r = good.get(name or "")
+        def ms(r: dict[str, Any] | None) -> str:
             return f"{1e3 * r['median']:.3g} ({1e3 * r['max']:.3g})" if r else "-"
 
-        both = [good[name]["median"] for name in ("ours", "in_core") if name in good]
+        both = [good[name]["median"] for name in ("default", "in_core") if name in good]
+        library = next((n for n in ("networkit", "scipy") if n in good), "")
+        first = good.get("default", {})
+        a_pass = case.get("pass_seconds")
         rows.append([
-            case["case"], f"{case['nnz'] / 1e6:.3g}", ms("in_core"), ms("ours"),
-            f"{both[0] / both[1]:.2f}" if len(both) == 2 else "-", ms("packed"), ms("aligned"), ms("cpu"),
-            ms(case["best_rival"]), case["best_rival"] or "-",
-            f"{1e3 * case['pass_seconds']:.3g}" if "pass_seconds" in case else "-",
+            case["case"], f"{case['rows'] / 1e6:.3g}", f"{case['nnz'] / 1e6:.3g}",
+            *(ms(good.get(name)) for name in _COLUMNS.values()), f"{ms(good.get(library))} {library}".strip(),
+            f"{both[0] / both[1]:.2f}" if len(both) == 2 else "-", f"{1e3 * a_pass:.3g}" if a_pass else "-",
+            f"{first['cold_call'] / a_pass:.2f}" if a_pass and "cold_call" in first else "-",
+            f"{first['second_call'] / first['call']:.2f}" if first.get("call") and "second_call" in first else "-",
         ])  # fmt: skip
-    return header, rows
+    used = [k for k in range(len(header)) if k < 3 or any(row[k] != "-" for row in rows)]
+    return [header[k] for k in used], [[row[k] for k in used] for row in rows]
+
+
+def tables(data: Report) -> list[Table]:
+    """A table an algorithm."""
+    found = []
+    for algorithm, title in ALGORITHM_NAMES.items():
+        cases = [c for c in data["cases"] if c["algorithm"] == algorithm]
+        if cases:
+            found.append((f"{title} on lifts: ms, the worst root in brackets", *table(cases)))
+    return found
