@@ -24,6 +24,8 @@ _SMALL = 1 << 20
 # What the CPU takes to pack the list entry of an edge, on one thread.
 _PACK_SECONDS = 45e-9
 
+_NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
+
 # What arguments of traversals on GPUs may be; their methods differ.
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "access": ("auto", *ACCESS_POLICIES),
@@ -147,24 +149,42 @@ def gpu_graph(
     share: int = 1,
     paths: Any = None,
     distance_bytes: int = 4,
+    vertex_bytes: int | None = None,
 ) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
     same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: packed lists with
-    lengths, for shortest paths, whose distances take so many bytes each."""
+    lengths, for shortest paths, whose distances take so many bytes each. `vertex_bytes`: what packed lists leave for
+    each vertex, if it is not what searches take."""
     key = _graph_key(gpu, placement, share, 0 if paths is None else distance_bytes)
     known = graph._derived.gpu_graph
-    if known is None or known[0] != key:
+    needed = vertex_bytes if placement == "packed" else None
+    if known is None or known[0] != key or not leaves(known[1], needed):
         sample = held_sample(graph)  # of the store that it is from
-        graph._derived.gpu_graph = None
         packed = paths
         if placement == "packed" and paths is None:
             packed = graph._derived.packed_lists
+            if packed is None and known is not None and known[0] == key:
+                packed = known[1].packed_lists()  # the same, with less of them on the GPU
+        graph._derived.gpu_graph = known = None
         more: dict[str, Any] = {"distance_bytes": distance_bytes} if paths is not None else {}
+        if needed is not None:
+            more["vertex_bytes"] = needed
         known = key, _core.gpu_graph(graph._core, *key[:3], sample, packed, **more)
         graph._derived.gpu_graph = known
         if known[1].facts().get("packed_by") == "cpu":  # which takes long: not again
             graph._derived.packed_lists = known[1].packed_lists()
     return known[1]
+
+
+def leaves(there: Any, vertex_bytes: int | None) -> bool:
+    """Whether packed lists on a GPU leave so much for each vertex, or cannot leave more."""
+    if vertex_bytes is None:
+        return True
+    facts = there.facts()
+    if facts["placement"] != "packed" or facts["edge_bytes"] <= _NO_LISTS:
+        return True
+    needed = vertex_bytes * facts["vertices"] + facts["edges"] // 51
+    return bool(facts["room_bytes"] >= needed)
 
 
 def knows_gpu_graph(
@@ -187,8 +207,17 @@ class Home:
     share: int  # graphs that divide the budget: two where the reversed edges are others
 
 
-def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool = True) -> Home:
-    """The decision of `gpu_graphs` and `gpu_parts_pair`, which carry it out; `explain` prints it. Forms nothing."""
+def settle_home(
+    graph: csr_array,
+    gpus: list[int],
+    placement: str,
+    packs: bool = True,
+    vertex_bytes: int | None = None,
+) -> Home:
+    """The decision of `gpu_graphs`, `gpu_parts_pair` and `one_way`, which carry it out; `explain` prints it. Forms
+    nothing. vertex_bytes: of an algorithm that reads the lists of `graph` alone, what it takes for each vertex."""
+    if vertex_bytes is not None:
+        return _one_way_home(graph, gpus[0], placement, packs, vertex_bytes)
     symmetric = graph._derived.symmetric_pattern
     turned = not symmetric and (knows_edges_in(graph) or has_missed(graph))
     share = 2 if turned else 1
@@ -200,6 +229,30 @@ def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool =
     elif placement == "auto":
         reason = "the core's choice by bytes"
     return Home(placement, reason, share)
+
+
+def _one_way_home(
+    graph: csr_array, gpu: int, placement: str, packs: bool, vertex_bytes: int
+) -> Home:
+    """As `settle_home`, for lists that are read in one direction. Packed ones that searches have placed beside the
+    reversed edges are taken as they are, in their half of the budget."""
+    known, half = graph._derived.gpu_graph, _budget([gpu], 2)
+    if packs and placement in ("auto", "packed") and known is not None:
+        halved = known[0] == (gpu, "packed", half, 0) and half != _budget([gpu], 1)
+        if halved and leaves(known[1], vertex_bytes):
+            return Home("packed", "searches have placed them, beside the reversed edges", 2)
+    if placement != "auto":
+        return Home(placement, "asked for", 1)
+    if not packs:
+        return Home("auto", "the core's choice by bytes", 1)
+    return Home(*_home([graph], [gpu], vertex_bytes=vertex_bytes), 1)
+
+
+def one_way(graph: csr_array, gpu: int, placement: str, packs: bool, vertex_bytes: int) -> Any:
+    """The graph on a GPU for an algorithm that reads its lists alone and takes so many bytes for each vertex. packs:
+    whether "auto" may stand for packed lists."""
+    home = settle_home(graph, [gpu], placement, packs, vertex_bytes)
+    return gpu_graph(graph, gpu, home.placement, home.share, vertex_bytes=vertex_bytes)
 
 
 def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
@@ -246,9 +299,10 @@ def holds(room: dict[str, Any]) -> bool:
     return bool(room["far_bytes"] == 0 and room["used_bytes"] <= room["budget"])
 
 
-def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
+def _home(graphs: list[csr_array], gpus: list[int], **asked: Any) -> tuple[str, str]:
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
-    packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices."""
+    packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices.
+    `asked`: what `gpu_graph_room` is told besides."""
     graph, share, parts = graphs[0], len(graphs), len(gpus)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
@@ -264,7 +318,7 @@ def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
     def only_packed(one: csr_array) -> bool:
         if room_there(one, gpus, each)["placement"] == "device":
             return False
-        return holds(room_there(one, gpus, each, "packed", sizes_of_packed(one)))
+        return holds(room_there(one, gpus, each, "packed", sizes_of_packed(one), **asked))
 
     if all(only_packed(one) for one in graphs):
         return "packed", "the lists exceed the budget as they are, and fit it packed"

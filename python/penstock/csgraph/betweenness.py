@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
+from penstock.csgraph._gpu import chosen_gpu, note_link, one_way, report
 from penstock.csgraph._graph import as_graph, simple, vertices, without_repeats
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
@@ -71,10 +71,11 @@ def betweenness_centrality(
     graph, sources, scale = _task(given, k, directed, normalized, endpoints, seed)
     if gpu is None:
         return _sums(graph, sources, bool(endpoints)) * scale
-    on_gpu = gpu_graph(graph, gpu, on.placement)
+    on_gpu = one_way(graph, gpu, on.home, on.access == "auto", _core.BETWEENNESS_VERTEX_BYTES)
     sums, left, told = _core.betweenness_gpu(
         on_gpu, sources, bool(endpoints), on.access, count=on.counted
     )
+    note_link(graph, on_gpu, told)
     report("betweenness", on_gpu, {"sources": sources.size, "on_cpu": left.size, **told})
     if left.size:
         sums += _sums(graph, left, bool(endpoints))

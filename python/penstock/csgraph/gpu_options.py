@@ -13,8 +13,6 @@ _METHODS: dict[str, tuple[str, ...]] = {
     "connected_components": ("auto", "label_propagation"),
     "sssp": ("auto", "near_far", "bellman_ford"),
 }
-# the functions that read packed lists
-_PACKED = ("bfs", "connected_components", "sssp")
 _BASELINES = ("level_synchronous", "label_propagation", "bellman_ford")
 
 # function -> the fields that it reads
@@ -24,6 +22,7 @@ _READS: dict[str, tuple[str, ...]] = {
     "sssp": ("method", "access", "placement", "cache", "counted"),
     "betweenness_centrality": ("access", "placement", "counted"),
     "triangles": ("access", "placement", "counted"),
+    "pagerank": ("access", "placement", "counted"),
 }
 _ALIKE = {"dijkstra": "sssp", "triangle_count": "triangles"}
 
@@ -47,10 +46,11 @@ class GpuOptions:
         memory, packed for packed lists. "packed" alone stands for the placement of this name, too.
     placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
-        device memory where they fit, else in place, their pages locked. "packed", for `bfs`, `connected_components`
-        and, on one GPU, `sssp`: lists of 4 to 17 bits an edge and the bits of its length, in device memory. The GPU
-        packs them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
-        (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one.
+        device memory where they fit, else in place, their pages locked. "packed": lists of 4 to 17 bits an edge, and
+        for `sssp` the bits of its length, in device memory; several GPUs only for `bfs` and `connected_components`. The
+        GPU packs them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
+        (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one. Triangles are
+        counted over packed lists of oriented edges.
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
         asks before it reads lists in host memory. 4 where it is None.
@@ -143,10 +143,6 @@ def settled(given: GpuOptions | None, function: str, on_gpu: bool) -> GpuOptions
                 f"{function} does not read {name}={value!r} of gpu_options: leave it out, "
                 f"it reads {', '.join(reads)}"
             )
-    if given.home == "packed" and like not in _PACKED:
-        raise ValueError(
-            f"{function} reads no packed lists yet: leave 'packed' out of gpu_options, {', '.join(_PACKED)} do"
-        )
     if given.home == "packed" and given.cache:
         raise ValueError(
             f"{function}: packed lists are not cached, so cache={given.cache!r} would change nothing: leave it out, "

@@ -13,7 +13,10 @@ from penstock import _core
 from penstock._arrays.out import as_out
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import place_of, plan_for_gpus, plan_like
-from penstock.csgraph._graph import as_graph, incoming
+from penstock.csgraph._graph import as_graph, incoming, readable
+from penstock.csgraph._ranks_gpu import chosen
+from penstock.csgraph._ranks_gpu import ranks as ranks_over_lists
+from penstock.csgraph.gpu_options import GpuOptions
 from penstock.csgraph.shortest_paths import pattern, weights_of
 
 
@@ -29,6 +32,8 @@ def pagerank(
     weighted: bool = True,
     out: Any = None,
     return_info: bool = False,
+    device: Any = None,
+    gpu_options: GpuOptions | None = None,
 ) -> Any:
     """PageRank: where a walker is found who follows edges and, with probability 1 - alpha, jumps instead.
 
@@ -58,6 +63,11 @@ def pagerank(
         max_iter was not enough, out has the ranks of the last step.
     return_info : bool
         True: also return what happened, and do not raise where max_iter was not enough.
+    device : as for `bfs`, but one GPU
+        None: where products of A are done (see below). A GPU: over the lists of neighbours that it has, or gets, for
+        searches; of a pattern, or with `weighted=False`. "cpu": the CPU, whatever plans A has.
+    gpu_options : GpuOptions, optional
+        Of `access`, `placement` and `counted`, over lists of neighbours; see `GpuOptions`.
 
     Returns
     -------
@@ -80,6 +90,12 @@ def pagerank(
     and A^T gets a plan like A's: ranks come to the host once. They agree with the CPU's to rounding. The CPU forms A^T,
     once; it does all where GPUs with a plan have no room for A^T's rings and the vectors (50 bytes a vertex).
 
+    With `device=0` a step walks the lists of edges into each vertex, raw or packed, where searches keep them, and adds
+    in an order that each list and its place decide. The vectors take 48 bytes a vertex of `options.device_memory`, 32
+    where tol is 1e-5 or more, and with `personalization` or `dangling` 64 and 40; MemoryError where they do not fit.
+    With device None, packed lists that are on a GPU as a whole are walked, too, if the vectors fit beside them, where
+    a plan of A would stream its entries, or has none and a search would run there.
+
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 4, ([0, 1, 2, 2], [1, 2, 0, 1])), shape=(3, 3))
     >>> ps.csgraph.pagerank(A).round(4)
@@ -96,7 +112,12 @@ def pagerank(
         _distribution(dangling, n, "dangling"),
         _distribution(nstart, n, "nstart"),
     )
-    result, vectors = _run(graph, weighted, (*given, alpha, tol, steps), out)
+    arguments = (*given, alpha, tol, steps)
+    on = chosen(graph, weighted, device, gpu_options, arguments)
+    if on is not None:
+        result, vectors = ranks_over_lists(graph, on, arguments, out)
+    else:
+        result, vectors = _run(graph, weighted, arguments, out, device is not None)
     ranks, iterations, change, converged = result
     if return_info:
         return ranks, {
@@ -151,15 +172,18 @@ def verify_pagerank(
 
 
 def _run(
-    graph: csr_array, weighted: bool, arguments: tuple[Any, ...], given: Any
+    graph: csr_array, weighted: bool, arguments: tuple[Any, ...], given: Any, on_cpu: bool
 ) -> tuple[Any, str]:
-    """The core's result, and where its vectors were; `given` is the caller's array for the ranks, or None."""
+    """The core's result, and where its vectors were; `given` is the caller's array for the ranks, or None. on_cpu: the
+    CPU was asked for."""
+    if on_cpu:
+        graph = readable(graph)
     if graph.place == "device":
         core, out, symmetric = _on_gpu(graph, weighted)
         return _on_device(_core.device_op, core, core.dtype, out, arguments, symmetric, given)
     edges = _edges(graph, weighted)
     into, out, symmetric = _into(edges)
-    plan = plan_for_gpus(graph, 8)
+    plan = None if on_cpu else plan_for_gpus(graph, 8)
     if plan is not None:
         steps = max(arguments[-1], 1)
         try:

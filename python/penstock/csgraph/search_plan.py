@@ -30,7 +30,13 @@ from penstock.csgraph._paths_gpu import placement_without_room
 from penstock.csgraph.gpu_options import GpuOptions, settled
 from penstock.csgraph.shortest_paths import weights_of
 
-FUNCTIONS = ("bfs", "connected_components", "sssp")
+FUNCTIONS = ("bfs", "connected_components", "sssp", "betweenness_centrality", "pagerank")
+_ONE_WAY = FUNCTIONS[2:]  # on one GPU, over the lists of A as they are on a CPU
+# what these take for each vertex: PageRank to a tolerance of 1e-6, the default
+_TAKES = {
+    "betweenness_centrality": int(_core.BETWEENNESS_VERTEX_BYTES),
+    "pagerank": int(_core.rank_vertex_bytes(1e-6, False)),
+}
 _SECTOR = 32  # bytes: a list that comes over the link is read in whole sectors, at both of its ends
 
 
@@ -47,7 +53,8 @@ class SearchPlan:
         cache, vertices; the last are a search's arrays and its results)
     link_bytes : so many come over the link where a search reads every list once that is not on a GPU, in whole
         sectors. Searches mostly read fewer; of a graph with many levels, bottom-up steps may read a list again
-    seconds : predicted, of one search that reads every list once; None where a disk binds, which nobody has measured.
+    seconds : predicted, of one search that reads every list once, which is half of a source of betweenness, and a step
+        of PageRank; None where a disk binds, which nobody has measured.
         first_call_seconds: once before it, for packing, locking pages and moving what stays
     binding : the resource that takes longest; uses: a dictionary of bytes, bandwidth and seconds for each
     figures : where the bandwidths come from
@@ -119,14 +126,16 @@ def explain(
     gpu_options: GpuOptions | None = None,
     lists: str = "auto",
 ) -> SearchPlan:
-    """What `bfs`, `connected_components` or `sssp` of A would do, and why; nothing is searched, moved or packed.
+    """What a search of A would do, and why; nothing is searched, moved or packed.
 
     Parameters
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
-    function : "bfs", "connected_components" or "sssp"
+    function : "bfs", "connected_components", "sssp", "betweenness_centrality" or "pagerank"
+        The last one over lists of neighbours: products of A, which it takes without `device`, are what `A.explain` is
+        for. Betweenness of a matrix without duplicates and self loops, which it leaves out first.
     device, gpu_options, lists :
-        As that function takes them. `sssp` takes no `lists`.
+        As that function takes them; only the first two take `lists`.
 
     Returns
     -------
@@ -151,11 +160,17 @@ def explain(
     gpus = chosen_gpus(graph, device)
     how = settled(gpu_options, function, bool(gpus))
     for_cpu(lists, bool(gpus), function)
-    if function == "sssp":
+    if function == "pagerank" and device is None and gpu_options is None:
+        raise ValueError(
+            'pagerank without device takes products, which A.explain(x) is for: name a GPU or "cpu"'
+        )
+    if function in _ONE_WAY:
         if lists != "auto":
-            raise ValueError(f"sssp reads the lists of A as they are: leave lists={lists!r} out")
+            raise ValueError(
+                f"{function} reads the lists of A as they are: leave lists={lists!r} out"
+            )
         if len(gpus) > 1:
-            raise ValueError(f"sssp runs on one GPU: give one of device={device!r}")
+            raise ValueError(f"{function} runs on one GPU: give one of device={device!r}")
     if not gpus:
         return _on_cpu(graph, function, lists)
     return _on_gpus(graph, function, gpus, how)
@@ -169,7 +184,7 @@ def _lengths(graph: csr_array, function: str) -> int:
 
 
 def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
-    told = cpu_lists(graph, "raw" if function == "sssp" else wanted, _lengths(graph, function))
+    told = cpu_lists(graph, "raw" if function in _ONE_WAY else wanted, _lengths(graph, function))
     packed = told.kind == "packed"
     read = _core.machine()["host_read"]
     moved = packed_bytes(graph) if packed else raw_bytes(graph)
@@ -181,8 +196,8 @@ def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
     ]
     slowest = max(uses, key=lambda u: u["seconds"])
     disk, reason = told.on_disk, told.reason
-    if function == "sssp":
-        reason = "shortest paths read the lists of A as they are"
+    if function in _ONE_WAY:
+        reason = f"{function} reads the lists of A as they are"
     return SearchPlan(
         function=function,
         device="cpu",
@@ -199,7 +214,16 @@ def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
 def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) -> SearchPlan:
     share, sizes = 1, None
     asked: dict[str, Any] = {}
-    if function != "sssp":
+    if function in _TAKES:
+        if function == "pagerank" and not graph._derived.symmetric_pattern:
+            known = graph._derived.transpose  # its lists are those that are read
+            graph = known if isinstance(known, csr_array) else graph
+        asked = {"vertex_bytes": _TAKES[function]}
+        home = settle_home(graph, gpus, how.home, how.access == "auto", _TAKES[function])
+        placement, reason, share = home.placement, home.reason, home.share
+        if placement == "packed":
+            sizes = sizes_of_packed(graph)
+    elif function != "sssp":
         home = settle_home(graph, gpus, how.home, how.access == "auto")
         placement, reason, share = home.placement, home.reason, home.share
         if len(gpus) == 1:

@@ -10,11 +10,12 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock._plan.options import options
-from penstock.csgraph._gpu import chosen_gpu, gpu_graph, report
+from penstock.csgraph._gpu import chosen_gpu, note_link, one_way, report
 from penstock.csgraph._graph import as_graph, simple
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 _STEPS = 200_000_000  # of a check: more are drawn vertices' only
+_VERTEX_BYTES = 24  # that a count takes on a GPU beside oriented lists, at most: counts, and chunks of long lists
 
 
 def triangle_count(
@@ -147,9 +148,10 @@ def _counted(
     if gpu is None:
         total, of_vertex = _core.triangles(_oriented(graph), each)
         return total, of_vertex
-    edges, lists, placement = _oriented_for(graph, gpu, on.placement)
-    on_gpu = gpu_graph(lists, gpu, placement)
+    edges, lists, placement = _oriented_for(graph, gpu, on.home)
+    on_gpu = one_way(lists, gpu, placement, on.access == "auto", _VERTEX_BYTES)
     total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, on.access, count=on.counted)
+    note_link(lists, on_gpu, told)
     told["oriented"] = getattr(edges, "facts", None)
     report("triangles", on_gpu, told)
     return total, of_vertex
@@ -164,30 +166,57 @@ def _oriented(graph: csr_array) -> Any:
 
 
 def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_array, str]:
-    """(oriented edges, their lists as a matrix, where these are to be placed) for a count on that GPU: oriented there
-    where its memory suffices and the lists may stay there, else by the CPU."""
+    """(oriented edges, their lists as a matrix, where these are to be placed) for a count on that GPU. They are made
+    out of packed lists that it has; or out of the edges, where its memory suffices and the lists may stay there; else
+    by the CPU."""
     derived = graph._derived
-    if placement in ("auto", "device"):
-        key = (gpu, options.device_memory or 0)
-        kept = derived.oriented_gpu
-        if kept is None or kept[0] != key:
-            derived.oriented_gpu = None  # what it held is free for the new one
-            made = _core.orient_edges_gpu(graph._core, *key, bool(derived.symmetric_pattern))
-            kept = key, made, None if made is None else csr_array._wrap(made.lists)
-            derived.oriented_gpu = kept
-            if made is not None and made.simple:
-                derived.symmetric_pattern = derived.simple = True
-        if kept[2] is not None:
-            return kept[1], kept[2], "device"
-        if graph.place == "device":
-            raise MemoryError(
-                f"triangles: GPU {gpu} has too little memory to orient {graph.nnz} entries, about 12 bytes an entry "
-                "and 50 a vertex: allow more device_memory, or count over A.to(ps.host)"
-            )
+    key = (gpu, options.device_memory or 0, placement in ("auto", "device"))
+    kept = derived.oriented_gpu
+    if kept is None or kept[0] != key:
+        derived.oriented_gpu = None  # what it held is free for the new one
+        made = _oriented_there(graph, *key)
+        kept = key, made, None if made is None else csr_array._wrap(made.lists)
+        derived.oriented_gpu = kept
+        if made is not None and made.simple and derived.simple is None:
+            derived.symmetric_pattern = derived.simple = True
+    if kept[2] is not None:
+        return kept[1], kept[2], "device" if kept[2].place == "device" else placement
+    if graph.place == "device" and key[-1]:
+        raise MemoryError(
+            f"triangles: GPU {gpu} has too little memory to orient {graph.nnz} entries, about 12 bytes an entry "
+            "and 50 a vertex: allow more device_memory, or count over A.to(ps.host)"
+        )
     edges = _oriented(graph)
     if derived.oriented_lists is None:
         derived.oriented_lists = csr_array._wrap(_core.oriented_lists(edges))
     return edges, derived.oriented_lists, placement
+
+
+def _oriented_there(graph: csr_array, gpu: int, memory: int, stays: bool) -> Any:
+    """Edges that a GPU has oriented, None where it cannot; stays: its lists may be in its memory."""
+    packed = _packed_on(graph, gpu)
+    if packed is not None:
+        made = _core.orient_packed_gpu(packed, not stays)
+        if made is not None:
+            return made
+    if not stays:
+        return None
+    symmetric = bool(graph._derived.symmetric_pattern)
+    return _core.orient_edges_gpu(graph._core, gpu, memory, symmetric)
+
+
+def _packed_on(graph: csr_array, gpu: int) -> Any:
+    """Packed lists of the simple graph that this one stands for, if a GPU has them for searches."""
+
+    def there(one: Any) -> Any:
+        known = one._derived.gpu_graph if isinstance(one, csr_array) else None
+        packed = known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]
+        return known[1] if packed else None
+
+    known = graph._derived.simple
+    if known is None and there(graph) is not None:
+        known = simple(graph)  # one pass over the edges, which orienting them by the CPU takes, too
+    return there(graph if known is True else known)
 
 
 def _pairs(graph: csr_array) -> np.ndarray:

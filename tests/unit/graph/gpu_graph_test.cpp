@@ -115,6 +115,11 @@ TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
   less.budget = 1 << 28;
   EXPECT_EQ(graph_room(less).far_bytes, 0);
   EXPECT_EQ(graph_room(less).list_bytes, packed);
+  less.each_vertex = kVertexBytes + 7;  // an algorithm that takes more leaves less for lists
+  less.budget = 80 << 20;
+  EXPECT_EQ(graph_room(less).list_bytes, in_part.list_bytes - 7 * n);
+  EXPECT_EQ(graph_room(less).vertex_bytes, (kVertexBytes + 7) * n);
+  less.each_vertex = kVertexBytes;
   less.budget = heads;  // no room for a list
   EXPECT_EQ(graph_room(less).far_bytes, packed);
 

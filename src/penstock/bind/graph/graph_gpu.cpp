@@ -14,6 +14,7 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   nb::dict d;
   d["gpu"] = f.gpu, d["placement"] = std::string(name(f.placement));
   d["vertices"] = f.vertices, d["edges"] = f.edges, d["budget"] = f.budget, d["used_bytes"] = f.used();
+  d["room_bytes"] = f.room();
   d["offset_bytes"] = f.offset_bytes, d["edge_bytes"] = f.edge_bytes, d["sample_bytes"] = f.sample_bytes;
   d["cache_bytes"] = f.cache_bytes, d["table_bytes"] = f.table_bytes, d["other_bytes"] = f.other_bytes;
   d["sample_kind"] = f.sample_size > 0 ? nb::cast(std::string(name(f.sample_kind))) : nb::object(nb::none());
@@ -98,7 +99,7 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
 nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t device_memory,
                        std::int64_t free_bytes, const std::string& placement, std::int64_t all_vertices,
                        std::int64_t packed_bytes, std::int64_t head_bytes, int sample, bool cache,
-                       std::int64_t along_bytes, int distance_bytes) {
+                       std::int64_t along_bytes, int distance_bytes, std::int64_t vertex_bytes) {
   const auto budget = graph_budget(device_memory, free_bytes);
   const auto room = graph_room({.vertices = vertices,
                                 .edges = edges,
@@ -109,6 +110,7 @@ nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t d
                                 .head_bytes = head_bytes,
                                 .sample = sample,
                                 .cache = cache,
+                                .each_vertex = vertex_bytes,
                                 .along_bytes = along_bytes,
                                 .distance_bytes = distance_bytes});
   nb::dict d;
@@ -177,26 +179,29 @@ void graph_gpu(nb::module_& m) {
       "gpu_graph",
       [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
          const nb::object& sample, const BoundPackedLists* packed, int distance_bytes,
-         std::int64_t piece_bytes) {
+         std::int64_t piece_bytes, std::int64_t vertex_bytes) {
         return make_graph<GpuGraph>(a, GpuGraphOptions{.gpu = gpu,
                                                        .placement = placement_named(placement),
                                                        .device_memory = device_memory,
                                                        .sample = sample_from(sample),
                                                        .packed = packed ? packed->any() : nullptr,
                                                        .distance_bytes = distance_bytes,
+                                                       .vertex_bytes = vertex_bytes,
                                                        .piece_bytes = piece_bytes});
       },
       nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
       nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(),
-      nb::arg("distance_bytes") = 0, nb::arg("piece_bytes") = 0,
+      nb::arg("distance_bytes") = 0, nb::arg("piece_bytes") = 0, nb::arg("vertex_bytes") = kVertexBytes,
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
       "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\", which are "
       "made otherwise, by the GPU from pieces of so many bytes of columns (0: what is fastest); paths: these "
-      "are for shortest paths alone, which leave more room for them.");
+      "are for shortest paths alone, which leave more room for them; vertex_bytes: what packed lists leave "
+      "for each vertex.");
   m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
         nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,
         nb::arg("cache") = false, nb::arg("along_bytes") = 0, nb::arg("distance_bytes") = 0,
+        nb::arg("vertex_bytes") = kVertexBytes,
         "What a graph, or a part of one of all_vertices, and a search of it take on a GPU, by the function "
         "that "
         "places graphs: bytes of offsets (or heads of packed lists), of lists there, of lists that are read "

@@ -8,6 +8,7 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/triangles/triangles_gpu.hpp"
 #include "penstock/graph/triangles/triangles_orient_gpu.hpp"
+#include "penstock/graph/triangles/triangles_packed_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -92,10 +93,21 @@ std::optional<OrientedOnGpu> oriented([[maybe_unused]] const Matrix& m, [[maybe_
   }
 }
 
+std::optional<OrientedOnGpu> oriented_packed([[maybe_unused]] const BoundGpuGraph& g,
+                                             [[maybe_unused]] bool to_host) {
+  if constexpr (have_cuda) {
+    const nb::gil_scoped_release release;
+    return orient_packed_gpu(*g.graph, to_host);
+  } else {
+    no_gpu_build("triangles");
+  }
+}
+
 }  // namespace
 
 void graph_gpu_triangles(nb::module_& m) {
-  nb::class_<OrientedOnGpu>(m, "OrientedOnGpu", "The edges of a graph, each once, in a GPU's memory.")
+  nb::class_<OrientedOnGpu>(m, "OrientedOnGpu",
+                            "The edges of a graph, each once, in a GPU's memory or where it reads them.")
       .def_prop_ro(
           "lists", [](const OrientedOnGpu& e) { return Matrix(e.lists); },
           "Row u has the ends of number u, ascending.")
@@ -122,6 +134,9 @@ void graph_gpu_triangles(nb::module_& m) {
       "orient_edges_gpu", &oriented, nb::arg("a"), nb::arg("gpu") = 0, nb::arg("device_memory") = 0,
       nb::arg("symmetric") = false,
       "Of any square matrix, symmetric or not; None where device_memory (0: what is free) does not suffice.");
+  m.def("orient_packed_gpu", &oriented_packed, nb::arg("graph"), nb::arg("to_host") = false,
+        "Of the packed lists of a simple, symmetric graph, in its budget; in pinned memory where that has no "
+        "room for them; None where it does not suffice at all.");
   m.def(
       "oriented_lists",
       [](const OrientedEdges& edges) {

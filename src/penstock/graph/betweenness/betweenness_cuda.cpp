@@ -18,7 +18,7 @@ namespace {
 using gpu::CentralityCounts;
 using gpu::CentralityState;
 
-/// The memory of a search: 32 bytes and a bit for each vertex.
+/// The memory of a search: kCentralityVertexBytes for each vertex.
 class CentralityWork {
  public:
   explicit CentralityWork(GpuGraph& g)
@@ -128,7 +128,6 @@ void make_cache(GpuGraph& g) {
 
 BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources,
                                      const BetweennessGpuOptions& options) {
-  g.require_lists("betweenness");
   const auto n = g.vertices();
   for (const auto source : sources)
     require(source >= 0 && source < n, "betweenness: source " + std::to_string(source) +
@@ -141,6 +140,7 @@ BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources
     std::fill(r.sums.data, r.sums.data + n, 0.0);
     return r;
   }
+  g.make_room(kCentralityVertexBytes * n + 8 * gpu::most_pieces(g.edges()));
   const CentralityWork work(g);
   if (options.cache) make_cache(g);
   if (options.count) g.clear_counts();

@@ -25,7 +25,7 @@ struct Forward {
     }
     if (level == next) atomicAdd(&s.paths[u], paths);
   }
-  __device__ void end(Index, bool) {}
+  __device__ void end(Index, int) {}
 };
 
 struct Backward {
@@ -37,13 +37,9 @@ struct Backward {
   __device__ void operator()(Index u) {
     if (s.level[u] == next) sum += s.share[u];
   }
-  __device__ void end(Index v, bool together) {
-    if (together) {
-#pragma unroll
-      for (int d = 16; d > 0; d /= 2) sum += __shfl_down_sync(kAll, sum, d);
-      if ((threadIdx.x & 31) != 0) return;
-    }
-    if (sum != 0) atomicAdd(&s.share[v], sum);
+  __device__ void end(Index v, int lanes) {
+    sum = add_group(sum, lanes);
+    if (leads(lanes) && sum != 0) atomicAdd(&s.share[v], sum);
   }
 };
 
@@ -55,9 +51,9 @@ __global__ void __launch_bounds__(kThreads)
   const auto at = warp * at_once + lane;
   const bool mine = lane < at_once && at < size;
   const Index v = mine ? list[at] : 0;
-  List own;
+  ListOf<A> own;
   if (mine) {
-    own = list_of(g, v);
+    own = list_of<A>(g, v);
     if (!(s.paths[v] <= kMostPaths)) s.counts->too_many = 1;
     cut_if_long(own, v, s.pieces, &s.counts->pieces);
   }
@@ -98,7 +94,7 @@ void walk_all(const ListView& g, const CentralityState& s, const Index* list, In
   const auto warps = full_grid(stream) * (kThreads / 32);
   const auto at_once = access == Access::strided ? 32 : min(std::int64_t(32), (size + warps - 1) / warps);
   const auto blocks = blocks_for((size + at_once - 1) / at_once * 32);
-  with_access(access, [&]<Access A>() {
+  with_any_access(access, [&]<Access A>() {
     launch(count ? walk_level<A, true, F> : walk_level<A, false, F>, blocks, stream, g, s, list, size,
            int(at_once), f);
     launch(count ? walk_cut<A, true, F> : walk_cut<A, false, F>, full_grid(stream), stream, g, s, f);

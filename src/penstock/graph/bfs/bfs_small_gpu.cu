@@ -40,7 +40,7 @@ struct Claim {
   __device__ void operator()(Index u) {
     if (q.claim(u, from)) q.push(u);
   }
-  __device__ void end(Index, bool) {}
+  __device__ void end(Index, int) {}
 };
 
 template <Access A, bool Count>

@@ -26,7 +26,7 @@ struct Reach {
 
   __device__ void begin(Index v) { from = v; }
   __device__ void operator()(Index u) { reach(s, u, from); }
-  __device__ void end(Index, bool) {}
+  __device__ void end(Index, int) {}
 };
 
 __device__ inline std::uint32_t slot(const uint4& four, int i) {

@@ -25,7 +25,7 @@ struct Unite {
 
   __device__ void begin(Index v) { here = first + v; }
   __device__ void operator()(Index u) { here = unite(parent, here, u); }
-  __device__ void end(Index, bool) {}
+  __device__ void end(Index, int) {}
 };
 
 __device__ void add_read(CcCounts* counts, Offset entries) {

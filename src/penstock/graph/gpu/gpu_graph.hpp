@@ -36,6 +36,7 @@ struct GpuGraphOptions {
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
   int distance_bytes =
       0;  // packed lists are for shortest paths, with distances of 4 or 8 bytes, which leave them more room
+  std::int64_t vertex_bytes = kVertexBytes;  // that packed lists leave for each vertex otherwise
   // Of columns that travel together while the GPU packs lists; 0: what is fastest.
   std::int64_t piece_bytes = 0;
 };
@@ -59,6 +60,8 @@ struct GpuGraphFacts {
   bool sample_given = false;  // whether the sample is that of the options, and was not made here
   double build_seconds = 0, sample_seconds = 0, cache_seconds = 0;
 
+  /// What an algorithm can take at most, where make_room() is called first.
+  std::int64_t room() const { return budget - offset_bytes - edge_bytes; }
   std::int64_t used() const { return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes; }
 };
 
@@ -160,6 +163,11 @@ class GpuGraph {
     taken = {};
   }
   std::int64_t left() const { return facts_.budget - facts_.used(); }
+  /// Frees what is only kept to save time until so many bytes are left, if they can be: the longest lists, what algorithms keep between
+  /// their calls, the sample. For an algorithm that uses none of these, before it takes memory.
+  void make_room(std::int64_t bytes);
+  /// Counts bytes that somebody else allocates as taken of the budget, until the result is destroyed. Throws as take() does.
+  std::shared_ptr<void> set_aside(std::int64_t bytes, std::string_view what);
 
   /// What an algorithm keeps between its calls: one object of each type, which is constructed from this graph.
   template <class W>
@@ -176,6 +184,8 @@ class GpuGraph {
  private:
   Place device() const { return {Memory::device, static_cast<std::int16_t>(where().gpu)}; }
   std::shared_ptr<void> take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account);
+  void require_left(std::int64_t bytes, std::string_view what);
+  void forget_sample();
   void copy_to(void* to, const void* from, std::int64_t bytes);
   void forget_cache();
   void place_packed(const GpuGraphOptions& options, const Array<const Index>& edges);

@@ -94,7 +94,7 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
   const auto heads = 4 * vertices() + 8 * ((vertices() + kPackedGroup - 1) / kPackedGroup + 1);
   const auto room = options.distance_bytes > 0
                         ? packed_path_room(vertices(), edges.size, left() - heads, options.distance_bytes)
-                        : packed_list_room(vertices(), edges.size, left() - heads);
+                        : packed_list_room(vertices(), edges.size, left() - heads, options.vertex_bytes);
   if (room <= 0) return false;
   try {
     packed_there_ =
@@ -153,9 +153,10 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
   const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
-  p.near_words = lists->prefix(options.distance_bytes > 0
-                                   ? packed_path_room(vertices(), edges.size, left(), options.distance_bytes)
-                                   : packed_list_room(vertices(), this->edges(), left() - shared));
+  p.near_words =
+      lists->prefix(options.distance_bytes > 0
+                        ? packed_path_room(vertices(), edges.size, left(), options.distance_bytes)
+                        : packed_list_room(vertices(), this->edges(), left() - shared, options.vertex_bytes));
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
@@ -189,7 +190,7 @@ void GpuGraph::require_lists(std::string_view what) const {
           std::string(what) + " reads no packed lists yet: choose another placement than \"packed\"");
 }
 
-std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account) {
+void GpuGraph::require_left(std::int64_t bytes, std::string_view what) {
   if (bytes > left()) drop_longest();
   if (bytes > left())
     throw Error(Errc::out_of_memory, std::string(what) + " of a graph of " + text(vertices()) +
@@ -198,9 +199,34 @@ std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view 
                                          " of its budget of " + text(facts_.budget) +
                                          " are left: raise device_memory, keep the edges in pinned memory, "
                                          "or use a smaller sample or cache");
+}
+
+std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view what, std::int64_t& account) {
+  require_left(bytes, what);
   auto owner = allocate_bytes(bytes, device());
   account += bytes;
   return owner;
+}
+
+std::shared_ptr<void> GpuGraph::set_aside(std::int64_t bytes, std::string_view what) {
+  require_left(bytes, what);
+  facts_.other_bytes += bytes;
+  return {&facts_, [bytes](GpuGraphFacts* facts) { facts->other_bytes -= bytes; }};
+}
+
+void GpuGraph::make_room(std::int64_t bytes) {
+  if (bytes > left()) drop_longest();
+  if (bytes <= left()) return;
+  drain(stream());
+  work_.clear();
+  if (bytes > left()) forget_sample();
+}
+
+void GpuGraph::forget_sample() {
+  view_.sample = nullptr, view_.sample_size = 0;
+  sample_ = {}, facts_.sample_bytes = 0, facts_.sample_size = 0;
+  sample_asked_ = 0;
+  facts_.sample_given = false;
 }
 
 void GpuGraph::copy_to(void* to, const void* from, std::int64_t bytes) {
@@ -260,10 +286,8 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
           "a sample holds 4, 8 or 16 neighbours of every vertex, not " + text(size));
   if (sample_asked_ >= size && sample_kind_ == kind) return;
   const ScopedTimer timer(&(facts_.sample_seconds = 0));
-  view_.sample = nullptr, view_.sample_size = 0;
-  sample_ = {}, facts_.sample_bytes = 0, facts_.sample_size = 0;
+  forget_sample();
   sample_asked_ = size, sample_kind_ = kind;
-  facts_.sample_given = false;
   const bool part = vertices() < all_vertices();
   const bool given =
       given_.size == choose_sample(vertices(), left() - cut_list_bytes(edges()), size) && given_.kind == kind;

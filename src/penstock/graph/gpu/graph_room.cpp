@@ -25,8 +25,9 @@ int choose_sample(std::int64_t vertices, std::int64_t left, int wanted) {
   return 0;
 }
 
-std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left) {
-  return left - kVertexBytes * vertices - kPackedRoom - cut_list_bytes(edges);
+std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
+                              std::int64_t vertex_bytes) {
+  return left - vertex_bytes * vertices - kPackedRoom - cut_list_bytes(edges);
 }
 
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
@@ -45,13 +46,13 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
   const bool part = r.all_vertices >= 0;
   const auto shared = part ? kSharedVertexBytes * r.all_vertices : 0;
   GraphRoom room{.placement = r.placement.value_or(choose_placement(n, r.edges, r.budget - shared)),
-                 .vertex_bytes = kVertexBytes * n + shared};
+                 .vertex_bytes = r.each_vertex * n + shared};
   const auto left = [&] { return r.budget - (room.used() - room.vertex_bytes); };
   if (room.placement == EdgePlacement::packed) {
     room.offset_bytes = r.head_bytes;
     const auto lists = std::max<std::int64_t>(0, r.packed_bytes - r.head_bytes);
     const auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), r.distance_bytes)
-                                           : packed_list_room(n, r.edges, left() - shared);
+                                           : packed_list_room(n, r.edges, left() - shared, r.each_vertex);
     if (r.distance_bytes > 0) room.vertex_bytes = (kPathVertexBytes + r.distance_bytes) * n;
     room.list_bytes = std::clamp<std::int64_t>(most, 0, lists);
     room.far_bytes = lists - room.list_bytes;

@@ -32,6 +32,8 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 
 /// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
 inline constexpr std::int64_t kVertexBytes = 18;
+/// The same of betweenness (betweenness_cuda.cpp).
+inline constexpr std::int64_t kCentralityVertexBytes = 33;
 /// What packed lists leave besides: counters, and what is allocated in whole pages.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
 /// The same of shortest paths from packed lists, beside the distances: a list, predecessors, bitmaps; and for the graph, small
@@ -55,7 +57,8 @@ EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::i
 int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 
 /// What packed lists may take of what is left once their heads are placed: searches come with arrays for each vertex.
-std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left);
+std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
+                              std::int64_t vertex_bytes = kVertexBytes);
 /// The same where they are for shortest paths alone, whose distances take so many bytes each: these, kPathVertexBytes, kPathRoom
 /// and 8 bytes for each piece of a cut list are left.
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
@@ -73,6 +76,7 @@ struct GraphRoomRequest {
   std::int64_t packed_bytes = 0, head_bytes = 0;  // of packed lists: all, and heads with bases
   int sample = 0;                                 // slots that a search asks for
   bool cache = false;                             // whether it keeps the longest lists
+  std::int64_t each_vertex = kVertexBytes;        // that the arrays of the algorithm take
   std::int64_t along_bytes = 0;  // of values along edges, such as lengths, which go where the edges go
   int distance_bytes = 0;        // packed lists are for shortest paths, with distances of 4 or 8 bytes
 };

@@ -93,11 +93,23 @@ __device__ inline PackedList list_from(const PackedList& mine, int owner, unsign
   return out;
 }
 
+/// The sum over `lanes` neighbouring lanes (1, 8 or 32), all of which call it; the first of them gets it. The order is always the
+/// same.
+template <class T>
+__device__ T add_group(T mine, int lanes) {
+  const int first = int(threadIdx.x & 31) & ~(lanes - 1);
+  const unsigned group = kAll >> (32 - lanes) << first;
+  for (int d = lanes / 2; d > 0; d /= 2) mine += __shfl_down_sync(group, mine, d, lanes);
+  return mine;
+}
+/// Whether the caller is the first of such lanes.
+__device__ inline bool leads(int lanes) { return (int(threadIdx.x) & (lanes - 1)) == 0; }
+
 /// Lists of at most so many entries are walked by eight lanes, four lists at a time.
 inline constexpr Offset kPackedShort = 64;
 
-/// Walks the lists of all lanes of a warp: f.begin(v), f(u) for every u in v's list, and f.end(v, true), by all lanes that walk
-/// the list. Each lane brings a list, which may be empty. Short lists come first.
+/// Walks the lists of all lanes of a warp: f.begin(v), f(u) for every u in v's list, and f.end(v, lanes), by the 8 or 32 lanes that
+/// walk the list. Each lane brings a list, which may be empty. Short lists come first.
 template <bool Count, class F>
 __device__ void walk_packed(const ListView& g, const PackedList& list, F&& f) {
   const int lane = int(threadIdx.x & 31), eight = lane & 24;
@@ -112,7 +124,7 @@ __device__ void walk_packed(const ListView& g, const PackedList& list, F&& f) {
       if (mine) f(u);
       return false;
     });
-    f.end(own.vertex, true);
+    f.end(own.vertex, 8);
   }
   __syncwarp();
   for (unsigned left = longs; left != 0; left &= left - 1) {
@@ -122,7 +134,7 @@ __device__ void walk_packed(const ListView& g, const PackedList& list, F&& f) {
       if (mine) f(u);
       return false;
     });
-    f.end(own.vertex, true);
+    f.end(own.vertex, 32);
   }
 }
 

@@ -36,6 +36,8 @@ class RankControl {
     ++iterations_, ++steps_;
   }
   std::int64_t steps() const { return steps_; }  // of this phase
+  /// Whether steps in float32 alone reach such a tolerance, over a pattern.
+  static bool is_single(double tol) { return tol >= kSingle; }
 
   /// Says whether ranks were below zero, which extrapolation may cause. They are set to zero, and another step is needed.
   void clipped(bool below) { clipped_ = below; }

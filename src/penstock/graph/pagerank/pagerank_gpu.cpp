@@ -168,6 +168,11 @@ class DeviceRanks {
 
 }  // namespace
 
+std::int64_t rank_vertex_bytes(double tol, bool based) {
+  const std::int64_t kept = 2 * sizeof(double), vectors = based ? 6 : 4;
+  return kept + vectors * std::int64_t(RankControl::is_single(tol) ? sizeof(float) : sizeof(double));
+}
+
 PageRankResult pagerank_gpu(const DeviceOp<float>* single, const DeviceOp<double>& in,
                             std::span<const double> out, const PageRankVectors& vectors,
                             const PageRankOptions& options, const ResultTo& to) {

@@ -22,7 +22,6 @@ class Drained {
 }  // namespace
 
 TrianglesGpuResult count_triangles_gpu(GpuGraph& g, const TrianglesGpuOptions& options) {
-  g.require_lists("triangles");
   const GraphTurn turn(g, nullptr);
   const auto n = g.vertices();
   // An access that is asked for is one to whole lists.

@@ -8,7 +8,8 @@
 namespace penstock::gpu {
 
 inline constexpr int kShortList = 128;  // ends that a warp takes alone, in a table of its own
-inline constexpr int kChunk = 1024;     // ends of a longer list that a block takes at once
+inline constexpr int kChunk =
+    1024;  // ends of a longer list that a block takes at once: a piece of a packed one
 
 /// An upper bound of the chunks of all lists above kShortList.
 constexpr std::int64_t most_chunks(std::int64_t vertices, Offset edges) {

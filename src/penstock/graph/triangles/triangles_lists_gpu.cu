@@ -34,12 +34,11 @@ struct Look {
     ++found;
     if constexpr (Each) atomicAdd(&of_number[w], 1ull);
   }
-  __device__ void end(Index v, bool together) {
+  __device__ void end(Index v, int lanes) {
     all += found;
     if constexpr (Each) {
-      const unsigned sum = together ? add_warp(found) : found;
-      const bool tells = !together || (threadIdx.x & 31) == 0;
-      if (tells && sum > 0) atomicAdd(&of_number[v], static_cast<unsigned long long>(sum));
+      const unsigned sum = lanes == 32 ? add_warp(found) : add_group(found, lanes);
+      if (leads(lanes) && sum > 0) atomicAdd(&of_number[v], static_cast<unsigned long long>(sum));
     }
   }
 };
@@ -60,8 +59,8 @@ __device__ void look_up(const ListView& g, const Index* ids, int first, int last
   for (int base = first; base < last; base += step) {
     const int at = base + int(threadIdx.x & 31);
     const Index v = at < last ? ids[at] : 0;
-    List list;
-    if (at < last) list = list_of(g, v);
+    ListOf<A> list;
+    if (at < last) list = list_of<A>(g, v);
     walk_each<A, Count>(g, list, v, look);
   }
 }
@@ -95,11 +94,11 @@ __global__ void __launch_bounds__(kThreads) count_short(ListView g, TriangleStat
   const auto mine = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (threadIdx.x == 0) all = 0;
   __syncthreads();
-  List own;
+  ListOf<A> own;
   Index number = 0;
   if (mine < g.vertices) {
     number = s.order ? s.order[mine] : Index(mine);
-    own = list_of(g, number);
+    own = list_of<A>(g, number);
   }
   if (own.size() > kShortList) {
     const auto chunks = Index((own.size() + kChunk - 1) / kChunk);
@@ -110,12 +109,12 @@ __global__ void __launch_bounds__(kThreads) count_short(ListView g, TriangleStat
   unsigned long long found = 0;
   for (unsigned left = __ballot_sync(kAll, own.size() > 1); left != 0; left &= left - 1) {
     const int owner = __ffs(int(left)) - 1;
-    const List list = list_from(own, owner);
+    const auto list = list_from(own, owner);
     const Index u = __shfl_sync(kAll, number, owner);
     const WarpHash table(slots[warp], int(list.size()));
     table.clear();
     __syncwarp();
-    walk<kLoad<A>, Count>(list, g.counts, [&](Offset i, Index v) {
+    walk<kLoad<A>, Count>(g, list, [&](Offset i, Index v) {
       ids[warp][i - list.begin] = v;
       table.insert(v);
     });
@@ -147,12 +146,12 @@ __global__ void __launch_bounds__(kThreads)
 
 /// The warps of a block walk entries [first, last) of a list, and call f(position, id) for each.
 template <Access A, bool Count, class F>
-__device__ void load(const ListView& g, const List& list, Offset first, Offset last, F&& f) {
-  constexpr Offset kPart = 128;
+__device__ void load(const ListView& g, const ListOf<A>& list, Offset first, Offset last, F&& f) {
+  constexpr Offset kPart = A == Access::packed ? kPackedPiece : 128;
   for (Offset at = first + Offset(threadIdx.x / 32) * kPart; at < last; at += kWarps * kPart) {
-    List part = list;
+    auto part = list;
     part.begin = at, part.end = min(last, at + kPart);
-    walk<kLoad<A>, Count>(part, g.counts, f);
+    walk<kLoad<A>, Count>(g, part, f);
   }
 }
 
@@ -174,7 +173,7 @@ __global__ void __launch_bounds__(kThreads) count_long(ListView g, TriangleState
     const Index task = claimed;
     if (task >= s.counts->chunks) return;
     const ListPiece chunk = s.chunks[task];
-    const List list = list_of(g, chunk.vertex);
+    const auto list = list_of<A>(g, chunk.vertex);
     const Offset first = list.begin + Offset(chunk.number) * kChunk, last = min(list.end, first + kChunk);
     const int size = int(last - first);
     load<A, Count>(g, list, first, last, [&](Offset i, Index v) { ids[i - first] = v; });
@@ -208,7 +207,7 @@ void count_all(const ListView& g, const TriangleState& s, Stream stream) {
 void count_triangles(const ListView& g, const TriangleState& s, Access access, bool count, Stream stream) {
   if (g.vertices == 0) return;
   const UseDevice use(stream.where);
-  with_access(access, [&]<Access A>() {
+  with_any_access(access, [&]<Access A>() {
     const bool each = s.of_number != nullptr;
     if (each) count ? count_all<A, true, true>(g, s, stream) : count_all<A, false, true>(g, s, stream);
     else count ? count_all<A, true, false>(g, s, stream) : count_all<A, false, false>(g, s, stream);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "penstock/core/device.hpp"
 #include "penstock/graph/triangles/triangles.hpp"
@@ -18,7 +19,8 @@ struct OrientGpuOptions {
 };
 
 struct OrientedOnGpu {
-  Csr<One> lists;             // row u has the ends of number u, ascending, in the GPU's memory
+  Csr<One>
+      lists;  // row u has the ends of number u, ascending, in the GPU's memory, or out of packed lists in pinned memory
   Array<const Index> number;  // the number of each vertex, there; empty if numbers are the vertices
   IncomingEdges incoming;     // where they are less work, and options.memory suffices
   bool simple = false;        // whether the matrix was simple and symmetric as it came
@@ -37,6 +39,16 @@ std::int64_t orient_bytes(std::int64_t vertices, Offset entries,
 /// The same for dropping self loops and duplicates and adding missing directions.
 std::int64_t clean_bytes(std::int64_t vertices, Offset entries,
                          const std::function<std::int64_t(std::int64_t)>& sort_bytes);
+
+/// What a range of oriented lists takes while it is made out of packed ones, and how many entries it has where `left` bytes may be
+/// used: at most 2^25, and at least kRangeLeast or all `edges`, for which there must be room.
+std::int64_t orient_range_bytes(Offset entries, const std::function<std::int64_t(std::int64_t)>& sort_bytes);
+Offset orient_range(std::int64_t left, Offset edges,
+                    const std::function<std::int64_t(std::int64_t)>& sort_bytes);
+inline constexpr Offset kRangeLeast = 1 << 20;
+/// Where the range of rows ends that begins with row `first` and has at most so many entries. `offsets` are those of all rows, and
+/// none of these has more.
+std::int64_t orient_range_end(std::span<const Offset> offsets, std::int64_t first, Offset entries);
 
 namespace gpu {
 

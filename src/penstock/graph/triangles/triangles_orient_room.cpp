@@ -41,4 +41,21 @@ std::int64_t clean_bytes(std::int64_t vertices, Offset entries,
   return kArraysToo + std::max(sorting(entries, sort_bytes), 2 * kKey * entries + lists(vertices, entries));
 }
 
+std::int64_t orient_range_bytes(Offset entries, const std::function<std::int64_t(std::int64_t)>& sort_bytes) {
+  return (2 * kKey + std::int64_t(sizeof(Index))) * entries + sort_bytes(entries);
+}
+
+Offset orient_range(std::int64_t left, Offset edges,
+                    const std::function<std::int64_t(std::int64_t)>& sort_bytes) {
+  constexpr Offset kMost = 1 << 25;
+  auto entries = kMost;
+  while (entries > kRangeLeast && orient_range_bytes(entries, sort_bytes) > left) entries /= 2;
+  return std::min(edges, entries);
+}
+
+std::int64_t orient_range_end(std::span<const Offset> offsets, std::int64_t first, Offset entries) {
+  const auto from = offsets.begin() + first;
+  return std::upper_bound(from, offsets.end(), *from + entries) - offsets.begin() - 1;
+}
+
 }  // namespace penstock

@@ -1,0 +1,214 @@
+"""Where betweenness, PageRank and triangles find their lists, with GPUs that are not there."""
+
+import numpy as np
+import pytest
+from penstock._plan.machine import Gpu, Machine
+from penstock.csgraph import GpuOptions, _gpu, _ranks_gpu, search_plan, triangle
+from penstock.csgraph._graph import simple
+
+import penstock as ps
+from penstock import _core
+
+BETWEEN = _core.BETWEENNESS_VERTEX_BYTES
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return ps.generate.rmat(18, seed=1)
+
+
+@pytest.fixture
+def fresh(graph):
+    a = ps.csr_array._wrap(graph._core)
+    a._derived.symmetric_pattern = True
+    return a
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """Two GPUs of 80 GB."""
+    told = {"free_bytes": 80 << 30, "memory_bytes": 80 << 30}
+    monkeypatch.setattr(_core, "device_count", lambda: 2)
+    monkeypatch.setattr(_core, "gpu_info", lambda gpu: told)
+
+    def machine(count, measure_host=False):
+        return Machine((Gpu(up=50e9, device_read=4e12, memory=80 << 30),) * count, threads=2)
+
+    monkeypatch.setattr(search_plan, "this_machine", machine)
+    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)
+
+
+class There:
+    """A graph on a GPU, with so many bytes beside its lists."""
+
+    def __init__(self, vertices, edges, room, placement="packed", far=0, lists=1 << 20):
+        self.told = {
+            "placement": placement,
+            "vertices": vertices,
+            "edges": edges,
+            "room_bytes": room,
+            "edge_bytes": lists,
+            "far_bytes": far,
+            "used_bytes": 0,
+            "gpu": 0,
+        }
+
+    def facts(self):
+        return self.told
+
+    def packed_lists(self):
+        return "the lists"
+
+
+def room(a, vertex_bytes):
+    """What packed lists need, those arrays included."""
+    kept = _gpu.packed_bytes(a) + (16 << 20) + a.nnz // 51
+    return kept + vertex_bytes * a.shape[0] + (1 << 20)
+
+
+def test_packed_where_they_fit_beside_what_the_algorithm_takes(fresh, gpus):
+    fresh._derived.link_seconds = 100.0
+    with ps.options(device_memory=room(fresh, BETWEEN)):
+        assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN).placement == "packed"
+        assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN + 8).placement == "auto"
+        assert _gpu.settle_home(fresh, [0], "auto", False, BETWEEN).placement == "auto"
+        assert _gpu.settle_home(fresh, [0], "pinned", True, BETWEEN).placement == "pinned"
+        fresh._derived.link_seconds = 0.0
+        assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN).placement == "auto"
+
+
+@pytest.mark.parametrize("enough", [True, False])
+def test_lists_beside_the_reversed_edges_are_taken_where_they_leave_room(fresh, gpus, enough):
+    n, e, budget = fresh.shape[0], fresh.nnz, 1 << 30
+    there = There(n, e, BETWEEN * n + e // 51 - (0 if enough else 1))
+    fresh._derived.gpu_graph = (0, "packed", budget // 2, 0), there
+    with ps.options(device_memory=budget):
+        for placement in ("auto", "packed"):
+            home = _gpu.settle_home(fresh, [0], placement, True, BETWEEN)
+            assert home.share == (2 if enough else 1)
+        assert _gpu.settle_home(fresh, [0], "device", True, BETWEEN).share == 1
+        if enough:
+            assert _gpu.one_way(fresh, 0, "auto", True, BETWEEN) is there
+
+
+def test_a_graph_is_placed_again_where_it_leaves_too_little(fresh, gpus, monkeypatch):
+    n, e = fresh.shape[0], fresh.nnz
+    made = []
+
+    def gpu_graph(a, gpu, placement, budget, sample, packed, **more):
+        made.append((placement, packed, more))
+        return There(n, e, 64 * n)
+
+    monkeypatch.setattr(_core, "gpu_graph", gpu_graph)
+    with ps.options(device_memory=1 << 30):
+        key = (0, "packed", 1 << 30, 0)
+        fresh._derived.gpu_graph = key, There(n, e, 18 * n + e // 51)
+        _gpu.one_way(fresh, 0, "packed", True, BETWEEN)
+        assert made == [("packed", "the lists", {"vertex_bytes": BETWEEN})]
+        _gpu.gpu_graph(fresh, 0, "packed")  # a search takes less
+        _gpu.one_way(fresh, 0, "packed", True, 48)
+        assert len(made) == 1
+        # No list is there that could make room.
+        fresh._derived.gpu_graph = key, There(n, e, 0, lists=8)
+        _gpu.one_way(fresh, 0, "packed", True, BETWEEN)
+        fresh._derived.gpu_graph = (0, "pinned", 1 << 30, 0), There(n, e, 0, "pinned")
+        _gpu.one_way(fresh, 0, "pinned", True, BETWEEN)
+        assert len(made) == 1
+
+
+def test_bytes_of_the_vectors():
+    some = np.ones(3)
+    for arguments, expected in (
+        ((None, None, None, 0.85, 1e-5, 1), 32),
+        ((None, None, some, 0.85, 9e-6, 1), 48),
+        ((some, None, None, 0.85, 1e-5, 1), 40),
+        ((None, some, None, 0.85, 0.0, 1), 64),
+    ):
+        assert _ranks_gpu.vertex_bytes(arguments) == expected
+
+
+def test_pagerank_takes_packed_lists_without_being_asked(fresh, gpus):
+    n, e = fresh.shape[0], fresh.nnz
+    arguments = (None, None, None, 0.85, 1e-5, 100)
+
+    def chosen(a=fresh, weighted=True):
+        return _ranks_gpu.chosen(a, weighted, None, None, arguments)
+
+    enough = There(n, e, 32 * n + e // 51)
+    with ps.options(device_memory=1 << 30):
+        key = (0, "packed", 1 << 30, 0)
+        assert chosen() is None
+        fresh._derived.gpu_graph = key, enough
+        assert chosen().gpu == 0 and chosen().options.home == "packed"
+        values = ps.csr_array._from_parts(n, n, fresh.indptr, fresh.indices, np.ones(e, np.float32))
+        values._derived.symmetric_pattern = True
+        values._derived.gpu_graph = key, enough
+        assert chosen(values) is None and chosen(values, weighted=False).gpu == 0
+        for other in (There(n, e, 31 * n), There(n, e, 64 * n, far=1)):
+            fresh._derived.gpu_graph = key, other
+            assert chosen() is None
+        fresh._derived.gpu_graph = (0, "pinned", 1 << 30, 0), There(n, e, 64 * n, "pinned")
+        assert chosen() is None
+    fresh._derived.gpu_graph = (0, "packed", 0, 0), enough
+    assert chosen() is None  # a search would not go there either
+
+
+def test_pagerank_refuses_what_lists_lack(graph, gpus):
+    a = ps.csr_array(([1.0, 2.0], ([0, 1], [1, 0])), shape=(2, 2))
+    with pytest.raises(ValueError, match="give weighted=False; or leave device out"):
+        ps.csgraph.pagerank(a, device=0)
+    with pytest.raises(TypeError, match="is not one device"):
+        ps.csgraph.pagerank(a, device=[0, 1])
+    with pytest.raises(ValueError, match="pagerank does not read sample=4"):
+        ps.csgraph.pagerank(a, device=0, gpu_options=GpuOptions(sample=4))
+    with pytest.raises(ValueError, match="this call runs on the CPU"):
+        ps.csgraph.pagerank(a, device="cpu", gpu_options=GpuOptions(access="merged"))
+    ranks, told = ps.csgraph.pagerank(a, device="cpu", return_info=True)
+    assert told["vectors"] == "cpu" and np.allclose(ranks, 0.5)
+
+
+def test_triangles_orient_out_of_packed_lists(gpus, monkeypatch):
+    a = ps.generate.rmat(10, seed=1)
+    if simple(a) is not a:
+        a = simple(a)
+    there, asked = There(a.shape[0], a.nnz, 0), []
+
+    class Made:
+        lists, simple = a._core, True
+
+    def orient(graph, to_host):
+        asked.append((graph, to_host))
+        return Made()
+
+    monkeypatch.setattr(_core, "orient_packed_gpu", orient)
+    for placement in ("auto", "pinned", "packed", "device"):
+        a._derived.oriented_gpu = None
+        a._derived.gpu_graph = (0, "packed", 0, 0), there
+        edges, lists, where = triangle._oriented_for(a, 0, placement)
+        assert isinstance(edges, Made) and lists.nnz == a.nnz and where == placement
+        assert asked.pop() == (there, placement in ("pinned", "packed"))
+        assert triangle._oriented_for(a, 0, placement)[1] is lists and not asked
+    a._derived.oriented_gpu = None
+    a._derived.gpu_graph = (1, "packed", 0, 0), there  # of another GPU
+    edges, _, _ = triangle._oriented_for(a, 0, "pinned")
+    assert not isinstance(edges, Made) and not asked
+
+
+def test_explained(fresh, gpus):
+    n = fresh.shape[0]
+    for function, each in (("betweenness_centrality", BETWEEN), ("pagerank", 48)):
+        plan = ps.csgraph.explain(fresh, function, device=0)
+        assert plan.lists == "device" and plan.gpu_bytes["vertices"] == each * n
+        assert plan.gpu_bytes["sample"] == 0 and plan.link_bytes == 0
+        how = GpuOptions(placement="packed")
+        with ps.options(device_memory=room(fresh, each) - (4 << 20)):
+            plan = ps.csgraph.explain(fresh, function, device=0, gpu_options=how)
+        assert plan.lists == "packed" and plan.link_bytes > 0
+        assert sum(plan.gpu_bytes.values()) <= plan.budget
+        assert ps.csgraph.explain(fresh, function, device="cpu").lists == "raw"
+        with pytest.raises(ValueError, match="runs on one GPU"):
+            ps.csgraph.explain(fresh, function, device=[0, 1])
+        with pytest.raises(ValueError, match="leave lists='packed' out"):
+            ps.csgraph.explain(fresh, function, device="cpu", lists="packed")
+    with pytest.raises(ValueError, match="takes products, which A.explain"):
+        ps.csgraph.explain(fresh, "pagerank")
