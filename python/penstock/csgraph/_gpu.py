@@ -307,7 +307,7 @@ def _home(graphs: list[csr_array], gpus: list[int], **asked: Any) -> tuple[str, 
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
     packs = parts == 1 and all(_is_packed(one) for one in graphs)
-    price = sum(_price(one, gpus[0]) if parts == 1 else _packing(one) for one in graphs)
+    price = sum(_price(one, gpus[0]) if parts == 1 else _price_of_parts(one, gpus) for one in graphs)
     if not packs and graph._derived.link_seconds < price:
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
@@ -341,9 +341,9 @@ def _rate(graph: csr_array, gpu: int) -> float:
     return min(link_up(gpu), PAGEABLE if graph.place == "mapped" else LOCKS)
 
 
-def gpu_pack_seconds(graph: csr_array, gpu: int) -> float:
-    """What a GPU takes to pack the lists: offsets and columns go there once."""
-    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpu)
+def gpu_pack_seconds(graph: csr_array, gpus: list[int]) -> float:
+    """What GPUs take to pack the lists, each its range: columns go there once, and offsets as 4 bytes each."""
+    return (4 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpus[0]) / len(set(gpus))
 
 
 def _price(graph: csr_array, gpu: int) -> float:
@@ -360,8 +360,14 @@ def _price(graph: csr_array, gpu: int) -> float:
         spared += 0.0 if graph.place in ("pinned", "managed") else columns / LOCKS
     else:
         sampled = there[1].facts().get("sample_kind") == "highest_degree"
-        spared = 0.0 if sampled else gpu_pack_seconds(graph, gpu)
-    return max(0.0, round(gpu_pack_seconds(graph, gpu) - spared, 9))
+        spared = 0.0 if sampled else gpu_pack_seconds(graph, [gpu])
+    return max(0.0, round(gpu_pack_seconds(graph, [gpu]) - spared, 9))
+
+
+def _price_of_parts(graph: csr_array, gpus: list[int]) -> float:
+    """What several GPUs take to pack their ranges; the CPU packs lists that do not ascend."""
+    order = graph._derived.row_order
+    return _packing(graph) if order is not None and not order[0] else gpu_pack_seconds(graph, gpus)
 
 
 def pack_seconds(graph: csr_array) -> float:

@@ -286,10 +286,10 @@ def _told(
         setup += far / LOCKS
     elif paths:
         setup += pack_paths_seconds(graph)
-    elif far or several > 1 or graph._derived.packed_lists is not None:
+    elif far or (several == 1 and graph._derived.packed_lists is not None):
         setup += pack_seconds(graph)
     else:
-        setup = gpu_pack_seconds(graph, gpus[0])
+        setup = gpu_pack_seconds(graph, gpus)
     if knows_gpu_graph(graph, gpus, placement, share, 4 if paths and lists == "packed" else 0):
         setup = 0.0
     return SearchPlan(

@@ -1,4 +1,5 @@
-"""A search reads over the link at most the lists that are not on the GPU, once, and an eighth, whatever the graph."""
+"""A search reads over the link at most the lists that are not on the GPU, once, and an eighth, whatever the graph; so do
+several GPUs together, and many searches at once a pass each."""
 
 import numpy as np
 import pytest
@@ -95,6 +96,12 @@ def _sectors(begin, end):
     return 32 * int(((end[some] - 1) // 32 - begin[some] // 32 + 1).sum())
 
 
+def _whole_lists(graph):
+    """Bytes of the sectors that hold the lists, each by itself."""
+    ends = 4 * np.asarray(graph.indptr, np.int64)
+    return _sectors(ends[:-1], ends[1:])
+
+
 @pytest.mark.parametrize("placement", ["pinned", "packed"])
 @pytest.mark.parametrize("sample", [0, 4])
 def test_a_search_reads_no_more_than_a_pass_and_an_eighth(graph, placement, sample):
@@ -104,8 +111,7 @@ def test_a_search_reads_no_more_than_a_pass_and_an_eighth(graph, placement, samp
         facts = packed_lists(graph).facts()
         room = facts["head_bytes"] + 18 * n + (16 << 20) + (1 << 20) + facts["list_bytes"] // 8
     else:
-        ends = 4 * np.asarray(graph.indptr, np.int64)
-        whole = _sectors(ends[:-1], ends[1:])
+        whole = _whole_lists(graph)
     roots = np.random.default_rng(7).choice(np.flatnonzero(np.diff(graph.indptr)), 6)
     with ps.options(device_memory=room):
         for root in roots:
@@ -119,3 +125,50 @@ def test_a_search_reads_no_more_than_a_pass_and_an_eighth(graph, placement, samp
             most = whole * 9 / 8 + (16 << 20) + UNTOLD
             assert event["read"]["bytes"] <= most, (root, event["read"], whole, event["steps"])
             assert np.array_equal(levels, ps.csgraph.bfs(graph, int(root), device="cpu"))
+
+
+@pytest.mark.parametrize("placement", ["pinned", "packed"])
+@pytest.mark.parametrize("sample", [0, 4])
+def test_so_do_several_gpus_together(graph, placement, sample):
+    """One that is named twice has two parts, which divide its budget."""
+    n, parts = graph.shape[0], 2
+    room = 50 * n + (64 << 20)
+    if placement == "packed":
+        facts = packed_lists(graph).facts()
+        each = facts["list_bytes"] // 16 + (17 << 20) + graph.nnz // 100
+        room = facts["head_bytes"] + 18 * n + parts * (9 * n + each)
+    else:
+        whole = _whole_lists(graph)
+    roots = np.random.default_rng(7).choice(np.flatnonzero(np.diff(graph.indptr)), 4)
+    with ps.options(device_memory=room):
+        for root in roots:
+            with ps.record() as events:
+                how = GpuOptions(placement=placement, sample=sample, counted=True)
+                levels = ps.csgraph.bfs(graph, int(root), device=[0, 0], gpu_options=how)
+            event = events[-1]
+            assert event["graph"]["placement"] == placement
+            assert len(event["graph"]["parts"]) == parts
+            if placement == "packed":
+                whole = event["graph"]["far_bytes"] + 64 * n
+                assert event["graph"]["far_bytes"] > 0
+            most = whole * 9 / 8 + (16 << 20) + parts * UNTOLD
+            assert event["read"]["bytes"] <= most, (root, event["read"], whole, event["steps"])
+            assert np.array_equal(levels, ps.csgraph.bfs(graph, int(root), device="cpu"))
+
+
+@pytest.mark.parametrize("count", [2, 8])
+@pytest.mark.parametrize("sample", [0, 4])
+def test_many_searches_read_a_pass_each(graph, count, sample):
+    """And an eighth and 16 MB, all together: what they read at once counts once."""
+    n = graph.shape[0]
+    whole = _whole_lists(graph)
+    roots = np.random.default_rng(9).choice(np.flatnonzero(np.diff(graph.indptr)), count)
+    with ps.options(device_memory=(80 + 4 * count) * n + (32 << 20)), ps.record() as events:
+        how = GpuOptions(placement="pinned", sample=sample, counted=True)
+        levels = ps.csgraph.bfs(graph, sources=roots, device=0, gpu_options=how)
+    event = events[-1]
+    assert event["graph"]["placement"] == "pinned"
+    most = count * whole + whole / 8 + (16 << 20) + UNTOLD
+    assert event["read"]["bytes"] <= most, (event["read"], whole)
+    for root, row in zip(roots, levels, strict=True):
+        assert np.array_equal(row, ps.csgraph.bfs(graph, int(root), device="cpu"))

@@ -1,5 +1,7 @@
 """Lists that are packed piece by piece, as a GPU packs them, by the CPU as the device: the words of pack_lists."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,3 +73,20 @@ def test_what_is_left_to_the_cpu():
     needed = _core.pack_lists(a._core).facts()["bytes"]
     assert _core.pack_lists_in_pieces(a._core, 4096, needed) is None  # pieces have no room
     assert _core.pack_lists_in_pieces(a._core, 4096, 2 * needed + (1 << 20)) is not None
+
+
+@pytest.mark.parametrize("name", ["a vertex more", "lengths with repeats", "long lists side by side", "lift"])
+@pytest.mark.parametrize("piece", [4, 40_000, 0])
+def test_ranges_of_vertices(name, piece):
+    """As each of several GPUs packs its own."""
+    a = GRAPHS[name]()
+    n = a.shape[0]
+    cuts = [0, 64 * (n // 190), 64 * (n // 100), n]
+    for first, last in itertools.pairwise(cuts):
+        found = _core.pack_lists_in_pieces(a._core, piece, ROOM, first, last - first)
+        want = _core.pack_lists(a._core, first, last - first)
+        for one, other in zip(found.to_arrays()[:4], want.to_arrays()[:4], strict=True):
+            assert np.array_equal(one, other)
+        assert found.to_arrays()[4] == want.to_arrays()[4]
+    with pytest.raises(ValueError, match="beyond"):
+        _core.pack_lists_in_pieces(a._core, piece, ROOM, n - 1, 2)

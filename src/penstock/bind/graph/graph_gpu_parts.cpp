@@ -2,9 +2,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "penstock/bind/graph/graph_gpu.hpp"
+#include "penstock/bind/graph/graph_packed.hpp"
 #include "penstock/graph/bfs/bfs_parts.hpp"
 #include "penstock/graph/cc/cc_parts.hpp"
 
@@ -20,12 +22,19 @@ nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
     bool alike = true;
     for (int i = 0; i < g.graph->count(); ++i) {
       const auto& f = g.graph->part(i).facts();
-      if (i == 0) sum = GpuGraphFacts{.gpu = f.gpu, .placement = f.placement, .sample_size = f.sample_size};
+      if (i == 0)
+        sum = GpuGraphFacts{.gpu = f.gpu,
+                            .placement = f.placement,
+                            .packed_by = f.packed_by,
+                            .sample_size = f.sample_size};
       alike = alike && f.placement == sum.placement;
       sum.vertices += f.vertices, sum.edges += f.edges, sum.budget += f.budget;
       sum.offset_bytes += f.offset_bytes, sum.edge_bytes += f.edge_bytes, sum.sample_bytes += f.sample_bytes;
       sum.cache_bytes += f.cache_bytes, sum.other_bytes += f.other_bytes, sum.cached_edges += f.cached_edges;
       sum.packed_bytes += f.packed_bytes, sum.far_bytes += f.far_bytes;
+      if (f.packed_by == PackedBy::cpu) sum.packed_by = PackedBy::cpu;
+      sum.pack_seconds = std::max(sum.pack_seconds, f.pack_seconds);
+      sum.pack_link_bytes += f.pack_link_bytes;
       sum.sample_size = std::min(sum.sample_size, f.sample_size);
       sum.sample_given = i == 0 ? f.sample_given : sum.sample_given && f.sample_given;
       sum.build_seconds = std::max(sum.build_seconds, f.build_seconds);
@@ -72,6 +81,21 @@ nb::object sample_of([[maybe_unused]] BoundGpuParts& g) {
 void graph_gpu_parts(nb::module_& m) {
   nb::class_<BoundGpuParts>(m, "GpuParts", "One graph over several GPUs: a range of its vertices on each.")
       .def("facts", facts)
+      .def(
+          "packed_lists",
+          [](BoundGpuParts& g, int part) -> nb::object {
+            std::shared_ptr<const PackedLists> lists;
+            if constexpr (have_cuda) {
+              require(part >= 0 && part < g.graph->count(),
+                      "part " + std::to_string(part) + " of " + std::to_string(g.graph->count()));
+              const nb::gil_scoped_release release;
+              const GraphTurn turn(*g.graph, nullptr);
+              lists = g.graph->part(part).packed_lists();
+            }
+            if (!lists) return nb::none();
+            return nb::cast(BoundPackedLists(std::move(lists)));
+          },
+          nb::arg("part"), "A copy of those that a GPU packed of its range, in host memory; else None.")
       .def("sample", sample_of, "As of GpuGraph, of all vertices; None where the parts differ.");
   m.def(
       "gpu_parts",

@@ -163,15 +163,18 @@ void graph_packed(nb::module_& m) {
   define_class(m);
   m.def(
       "pack_lists",
-      [](const Matrix& a) {
+      [](const Matrix& a, std::int64_t first, std::int64_t count) {
         const auto edges = edges_of(a);
         const nb::gil_scoped_release release;
-        return BoundPackedLists(pack_lists(edges));
+        return BoundPackedLists(pack_lists(edges, first, count));
       },
-      nb::arg("a"), "The packed lists of a square matrix in host memory, each in ascending order.");
+      nb::arg("a"), nb::arg("first") = 0, nb::arg("count") = -1,
+      "The packed lists of a square matrix in host memory, each in ascending order, or of `count` rows from "
+      "`first` on.");
   m.def(
       "pack_lists_in_pieces",
-      [](const Matrix& a, std::int64_t piece_bytes, std::int64_t memory) -> nb::object {
+      [](const Matrix& a, std::int64_t piece_bytes, std::int64_t memory, std::int64_t first,
+         std::int64_t count) -> nb::object {
         std::optional<PackedLists> lists;
         {
           const nb::gil_scoped_release release;
@@ -179,8 +182,9 @@ void graph_packed(nb::module_& m) {
               [&](const auto& m) -> std::optional<PackedLists> {
                 const Stream stream{nullptr, Where{}};
                 std::string why;
-                const auto found = pack_lists_on(m.indptr, m.indices, stream,
-                                                 {.memory = memory, .piece_bytes = piece_bytes}, &why);
+                const auto found = pack_lists_on(
+                    m.indptr, m.indices, stream,
+                    {.first = first, .count = count, .memory = memory, .piece_bytes = piece_bytes}, &why);
                 if (!found) return {};
                 return to_host(*found, stream);
               },
@@ -189,7 +193,7 @@ void graph_packed(nb::module_& m) {
         if (!lists) return nb::none();
         return nb::cast(BoundPackedLists(std::move(*lists)));
       },
-      nb::arg("a"), nb::arg("piece_bytes"), nb::arg("memory"),
+      nb::arg("a"), nb::arg("piece_bytes"), nb::arg("memory"), nb::arg("first") = 0, nb::arg("count") = -1,
       "pack_lists(a) as a GPU makes them, with the CPU as the device; None where a GPU would leave them to "
       "the CPU.");
   m.def(

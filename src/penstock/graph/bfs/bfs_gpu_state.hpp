@@ -85,6 +85,8 @@ struct UpChoice {
 };
 /// Asks the samples of all vertices that are not visited. Vertices whose samples do not answer are put into open_list.
 void ask_samples(const ListView& in, const BfsState& s, Stream stream);
+/// counts->{open_edges, open_far} = what probes of the vertices in open_list may read over the link.
+void count_open(const ListView& in, const BfsState& s, Stream stream);
 /// counts->down = whether open vertices are left to a top-down step; counts->limit = what a bottom-up step may read.
 void choose_way(const ListView& in, const BfsState& s, const UpChoice& choice, Stream stream);
 /// Unless counts->down is set, reads the lists of the vertices in open_list up to the first entry that is in the frontier. Sets

@@ -14,6 +14,7 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kMost = 64;  // searches at once
+constexpr double kEntryBytes = 4;   // lists are read as they are
 
 /// The memory that the batches of one graph share. It has as many rows of levels as fit.
 struct ManyWork {
@@ -24,9 +25,9 @@ struct ManyWork {
         starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontiers")),
         bits(g.take<gpu::Bits>(2 * words, "the frontiers")),
         segments(g.take<gpu::Segment>(gpu::most_segments(g.edges()), "the cut lists")),
-        counts(g.take<gpu::ManyCounts>(1, "counters")),
+        counts(g.take<gpu::ManyCounts>(2, "counters")),
         sources(g.take<Index>(kMost, "the sources")),
-        seen(allocate<gpu::ManyCounts>(1, {Memory::pinned, 0})) {}
+        seen(allocate<gpu::ManyCounts>(2, {Memory::pinned, 0})) {}
 
   /// Makes rows of levels for `wanted` searches, or for as many as the budget has room for. Returns how many.
   int make_rows(GpuGraph& g, std::int64_t wanted) {
@@ -114,7 +115,7 @@ class ManyRun {
   }
 
   const gpu::ManyCounts& look() {
-    copy_async(work_.seen.data, work_.counts.data, sizeof(gpu::ManyCounts), stream());
+    copy_async(work_.seen.data, work_.counts.data, 2 * sizeof(gpu::ManyCounts), stream());
     synchronize(stream());
     poll_interrupt();
     ++result_.passes;
@@ -125,22 +126,34 @@ class ManyRun {
     const auto s = state(std::ssize(sources));
     copy_async(work_.sources.data, sources.data(), std::int64_t(sources.size_bytes()), stream());
     gpu::many_begin(in_ ? &in_view_ : nullptr, s, work_.sources.data, int(sources.size()), stream());
-    gpu::many_advance(out_view_, s, 0, stream());
+    LinkLedger ledger(std::max(g_.far_bytes(), (in_ ? *in_ : g_).far_bytes()));
+    gpu::many_advance(out_view_, s, 0, ledger.bounds(), stream());
     auto now = look();
     for (Index depth = 1; now.frontier > 0; ++depth) {
       const bool up = in_ && options_.method == BfsMethod::automatic &&
                       asks_samples(now.frontier, double(now.long_edges), now.unfinished);
       const auto edges = double(g_.edges());
+      const auto spared = far_bytes(double(now.far_edges), now.far_lists, kEntryBytes);
       const gpu::UpChoice choice{.frontier = double(now.frontier),
                                  .edges = double(now.edges),
                                  .long_edges = double(now.long_edges),
                                  .all_edges = edges,
-                                 .mean_degree = edges / double(g_.vertices())};
-      if (up) gpu::many_ask(in_view_, s, choice, stream());
+                                 .mean_degree = edges / double(g_.vertices()),
+                                 .factor = ledger.factor(),
+                                 .spare = ledger.spare(),
+                                 .far_bytes = spared,
+                                 .bytes_of_entry = kEntryBytes};
+      if (up) {
+        gpu::many_ask(in_view_, s, choice, stream());
+        gpu::many_up(in_view_, s, ledger.bounds(), options_.count, stream());
+      }
       gpu::many_down(out_view_, s, now.frontier, now.segments, up, access_, options_.count, stream());
-      if (up) gpu::many_up(in_view_, s, options_.count, stream());
-      gpu::many_advance(out_view_, s, depth, stream());
+      gpu::many_advance(out_view_, s, depth, ledger.bounds(), stream());
       now = look();
+      const auto& step = work_.seen.data[1];
+      if (up && step.spent > 0)
+        ledger.add(double(step.spent), up_cost(step.open, 1, edges, choice.mean_degree), spared,
+                   step.down != 0);
     }
   }
 

@@ -2,6 +2,7 @@
 // steps are those of a single search, with a word for each vertex instead of a bit.
 #include "penstock/graph/bfs/bfs_gpu_rule.hpp"
 #include "penstock/graph/bfs/bfs_many_state.hpp"
+#include "penstock/graph/bfs/bfs_spend_gpu.cuh"
 #include "penstock/graph/bfs/bfs_visit_gpu.cuh"
 
 namespace penstock::gpu {
@@ -25,6 +26,8 @@ __global__ void place_sources(ManyState s, const Index* sources, int count) {
   atomicAnd(&s.seen[sources[i]], ~(Searches(1) << i));
 }
 
+/// `far`: whether edges of lists that are not on the GPU are counted.
+template <bool far>
 __global__ void __launch_bounds__(kThreads) advance(ListView g, ManyState s, Index depth) {
   const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   const unsigned lane = threadIdx.x & 31;
@@ -51,6 +54,13 @@ __global__ void __launch_bounds__(kThreads) advance(ListView g, ManyState s, Ind
   for (int d = 16; d > 0; d /= 2) {
     edges += __shfl_down_sync(kAll, edges, d);
     long_edges += __shfl_down_sync(kAll, long_edges, d);
+  }
+  if constexpr (far) {
+    const bool reads = degree > g.sample_size && !(g.list_begin && g.list_begin[v] < 0);
+    const auto lists = Index(__popc(__ballot_sync(kAll, reads)));
+    auto far_edges = reads ? static_cast<unsigned long long>(degree) : 0;
+    for (int d = 16; d > 0; d /= 2) far_edges += __shfl_down_sync(kAll, far_edges, d);
+    if (lane == 0 && lists) atomicAdd(&s.counts->far_edges, far_edges), atomicAdd(&s.counts->far_lists, lists);
   }
   if (lane != 0 || v >= s.vertices) return;
   s.active[v >> 5] = active;
@@ -140,17 +150,25 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, ManyState s) {
 
 __global__ void decide(ManyCounts* counts, UpChoice c) {
   // A list is read to its end unless it answers for all searches, so mean_degree entries are expected.
-  counts->down = down_cost(c.frontier, c.long_edges) < up_cost(counts->open, 1, c.all_edges, c.mean_degree);
+  counts->down =
+      down_cost(c.frontier, c.long_edges) < c.factor * up_cost(counts->open, 1, c.all_edges, c.mean_degree);
+  const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
+  counts->limit = up_limit(c.spare, c.far_bytes, most);
 }
 
-template <bool Count>
+__global__ void __launch_bounds__(kThreads) add_open(ListView in, ManyState s) {
+  add_far<Access::aligned>(in, s.open_list, s.counts);
+}
+
+template <bool Count, bool Limit>
 __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, ManyState s) {
-  if (s.counts->down) return;
+  if (goes_down(s.counts)) return;
   const Index open = s.counts->open;
   const unsigned group = ((1u << kProbe) - 1) << (threadIdx.x & 31) / kProbe * kProbe;
   const auto groups = std::int64_t(gridDim.x) * (kThreads / kProbe);
-  for (auto i = std::int64_t(blockIdx.x) * (kThreads / kProbe) + threadIdx.x / kProbe; i < open;
-       i += groups) {
+  Spender<Limit, ManyCounts> spender(s.counts, group, double(groups));
+  for (auto i = std::int64_t(blockIdx.x) * (kThreads / kProbe) + threadIdx.x / kProbe;
+       i < open && !spender.stopped(); i += groups) {
     const Index v = s.open_list[i];
     const Searches before = s.next[v], wanted = s.all & ~s.seen[v] & ~before;
     __syncwarp(group);  // all lanes have read the word before one of them writes it
@@ -159,14 +177,18 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, ManyState s
       found |= s.front[u];
       return false;
     };
-    const auto complete = [&](int) {
+    const auto list = list_of(in, v);
+    const bool is_read = Limit && is_far(list);
+    const auto complete = [&](int sectors) {
 #pragma unroll
       for (int d = kProbe / 2; d > 0; d /= 2) found |= __shfl_xor_sync(group, found, d, kProbe);
-      return (wanted & ~found) == 0;
+      const bool stops = is_read && spender.add(32 * unsigned(sectors));
+      return stops || (wanted & ~found) == 0;
     };
-    probe<Count>(list_of(in, v), group, in.counts, gather, complete);
+    probe<Count>(list, group, in.counts, gather, complete);
     if (threadIdx.x % kProbe == 0 && (found & wanted)) s.next[v] = before | (found & wanted);
   }
+  spender.finish();
 }
 
 template <Access A, bool Count>
@@ -196,14 +218,16 @@ void launch_one(void (*kernel)(Params...), int threads, Stream stream, Args... a
 void many_begin(const ListView* in, const ManyState& s, const Index* sources, int count, Stream stream) {
   const UseDevice use(stream.where);
   fill_async(s.levels, 0xff, 4 * s.vertices * count, stream);  // kUnreached
+  fill_async(s.counts, 0, 2 * sizeof(ManyCounts), stream);
   launch(clear, blocks_for(s.vertices), stream, in ? in->offsets : nullptr, s);
   launch_one(place_sources, 64, stream, s, sources, count);
 }
 
-void many_advance(const ListView& g, const ManyState& s, Index depth, Stream stream) {
+void many_advance(const ListView& g, const ManyState& s, Index depth, bool far, Stream stream) {
   const UseDevice use(stream.where);
+  if (far) copy_async(s.counts + 1, s.counts, sizeof(ManyCounts), stream);
   fill_async(s.counts, 0, sizeof(ManyCounts), stream);
-  launch(advance, blocks_for(s.vertices), stream, g, s, depth);
+  launch(far ? advance<true> : advance<false>, blocks_for(s.vertices), stream, g, s, depth);
   compact(s.active, s.words, s.list, s.starts, &s.counts->frontier, stream);
 }
 
@@ -221,13 +245,15 @@ void many_ask(const ListView& in, const ManyState& s, const UpChoice& choice, St
   const UseDevice use(stream.where);
   launch(ask, blocks_for(s.vertices), stream, in, s);
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
+  if (choice.spare >= 0) launch(add_open, few(blocks_for(s.vertices), stream), stream, in, s);
   launch_one(decide, 1, stream, s.counts, choice);
 }
 
-void many_up(const ListView& in, const ManyState& s, bool count, Stream stream) {
+void many_up(const ListView& in, const ManyState& s, bool limited, bool count, Stream stream) {
   const UseDevice use(stream.where);
-  launch(count ? probe_lists<true> : probe_lists<false>, few(blocks_for(s.vertices * kProbe), stream), stream,
-         in, s);
+  const auto blocks = few(blocks_for(s.vertices * kProbe), stream);
+  if (limited) launch(count ? probe_lists<true, true> : probe_lists<false, true>, blocks, stream, in, s);
+  else launch(count ? probe_lists<true, false> : probe_lists<false, false>, blocks, stream, in, s);
 }
 
 }  // namespace penstock::gpu

@@ -87,6 +87,8 @@ struct Together {
     Event stepped, found;
     BfsCounts counts[2];  // used in turn: one may be read while the other is written
     std::int64_t candidates = 0;
+    std::int64_t far = 0;                        // bytes of lists that are not on the GPU
+    double out_entry_bytes = 0, in_entry_bytes = 0;  // of an entry of these; 0: all lists are there
     LinkCounts requests;
   };
   Team team;
@@ -98,6 +100,9 @@ struct Together {
 /// The sums of the counters of all parts.
 struct Sums {
   std::int64_t frontier = 0, open = 0, edges = 0, long_edges = 0;
+  double far_bytes = 0, open_bytes = 0;  // over the link: the frontier's lists, and those that probes may read
+  double spent = 0;                      // bytes that bottom-up steps have read over the link
+  bool down = false;                     // whether one of them has been given up
 };
 
 class Member {
@@ -114,7 +119,9 @@ class Member {
     try {
       prepare();
       all_.team.meet();
-      for (const auto& entry : all_.entries) candidates_ += entry.candidates;
+      std::int64_t far = 0;
+      for (const auto& entry : all_.entries) candidates_ += entry.candidates, far += entry.far;
+      ledger_ = LinkLedger(far);
       const auto begin = Clock::now();
       search(source);
       if (lead()) all_.result.seconds = since(begin);
@@ -165,7 +172,17 @@ class Member {
       if (in_ && in_ != &g_) in_->clear_counts(), synchronize(in_->stream());
     }
     mark_done();
-    mine() = {s_, work_->stepped, work_->found, {}, work_->candidates, {}};
+    const auto& in = in_ ? *in_ : g_;
+    const auto entry_bytes = [](const GpuGraph& g) { return g.in_core() ? 0 : g.far_entry_bytes(); };
+    mine() = {.state = s_,
+              .stepped = work_->stepped,
+              .found = work_->found,
+              .counts = {},
+              .candidates = work_->candidates,
+              .far = std::max(g_.far_bytes(), in.far_bytes()),
+              .out_entry_bytes = entry_bytes(g_),
+              .in_entry_bytes = entry_bytes(in),
+              .requests = {}};
   }
 
   /// Marks the part's vertices that no edge leads to, which need never be looked at.
@@ -206,6 +223,10 @@ class Member {
       sums.open += counts.open;
       sums.edges += std::int64_t(counts.edges);
       sums.long_edges += std::int64_t(counts.long_edges);
+      sums.far_bytes += far_bytes(double(counts.far_edges), counts.far_lists, entry.out_entry_bytes);
+      sums.open_bytes += far_bytes(double(counts.open_edges), counts.open_far, entry.in_entry_bytes);
+      sums.spent += double(counts.spent);
+      sums.down = sums.down || counts.down != 0;
     }
     return sums;
   }
@@ -218,7 +239,7 @@ class Member {
     if (source >= s_.first && source - s_.first < g_.vertices())
       gpu::begin_search(s_, source - s_.first, stream());
     fill_async(s_.counts, 0, sizeof(BfsCounts), stream());
-    gpu::next_frontier(out_view_, s_, 0, false, stream());
+    list_frontier(0);
     tell_frontier();
     auto now = look();
     reached_ = now.frontier;
@@ -243,18 +264,19 @@ class Member {
     std::int64_t open = 0;
     if (up) {
       gpu::ask_samples(in_view_, s_, stream());
-      open = look().open;
+      if (mine().in_entry_bytes > 0) gpu::count_open(in_view_, s_, stream());
+      const auto asked = look();
+      open = asked.open;
       const auto degree = double(all_edges_) / double(std::max<std::int64_t>(1, candidates_));
-      down = down_cost(frontier, long_edges) <
-             up_cost(double(open), double(from.edges), double(all_edges_), degree);
+      const auto cost = up_cost(double(open), double(from.edges), double(all_edges_), degree);
+      down = down_cost(frontier, long_edges) < ledger_.factor() * cost;
+      if (!down) down = !step_up(asked, from.far_bytes, cost);
     }
     if (down) {
       gpu::step_down(out_view_, s_, own.frontier, own.segments, false, access_, options_.count, stream());
       collect_visited();
-    } else {
-      gpu::step_up(in_view_, s_, reach_of(in_->edges(), in_->in_core()), 0, options_.count, stream());
     }
-    gpu::next_frontier(out_view_, s_, depth, false, stream());
+    list_frontier(depth);
     tell_frontier();
     const auto now = look();
     if (lead()) {
@@ -267,6 +289,28 @@ class Member {
                                    .open = open});
     }
     return now;
+  }
+
+  void list_frontier(Index depth) {
+    gpu::next_frontier(out_view_, s_, depth, mine().out_entry_bytes > 0, stream());
+  }
+
+  /// Probes lists. All members together read what the ledger allows, each by its share of the lists that are asked. Returns false if one
+  /// has read its share: then all follow the edges of the frontier, as it may lead to that one's vertices.
+  bool step_up(const Sums& asked, double spared, double expected) {
+    const auto bytes = mine().in_entry_bytes;
+    const auto reach = reach_of(in_->edges(), in_->in_core());
+    if (!ledger_.bounds()) {
+      gpu::step_up(in_view_, s_, reach, 0, options_.count, stream());
+      return true;
+    }
+    const auto share = far_bytes(double(own_.open_edges), own_.open_far, bytes) / std::max(1.0, asked.open_bytes);
+    limit_ = std::max(1.0, up_limit(ledger_.spare(), spared, asked.open_bytes) * share);
+    copy_async(&s_.counts->limit, &limit_, sizeof limit_, stream());
+    gpu::step_up(in_view_, s_, reach, float(bytes), options_.count, stream());
+    const auto now = look();
+    if (now.spent > 0) ledger_.add(now.spent, expected, spared, now.down);
+    return !now.down;
   }
 
   /// Collects the bits of this part's vertices that the other members have reached.
@@ -326,6 +370,8 @@ class Member {
   ListView out_view_, in_view_;
   Access access_ = Access::aligned;
   BfsCounts own_;
+  LinkLedger ledger_;  // of all members together: each has the same
+  double limit_ = 0;
   int turn_ = 0;
   std::int64_t candidates_ = 0, reached_ = 0;
 };

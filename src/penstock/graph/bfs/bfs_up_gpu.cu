@@ -3,6 +3,7 @@
 // cache. Most vertices find one, or know that there is none because the sample is their whole list. For the other vertices, in
 // order, 8 lanes read the list in host memory, 32 bytes at a time, up to the first neighbour in the frontier.
 #include "penstock/graph/bfs/bfs_gpu_rule.hpp"
+#include "penstock/graph/bfs/bfs_spend_gpu.cuh"
 #include "penstock/graph/bfs/bfs_visit_gpu.cuh"
 
 namespace penstock::gpu {
@@ -94,27 +95,10 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
   }
 }
 
-__device__ bool is_far(const List& list) { return !list.cached; }
-__device__ bool is_far(const PackedList& list) { return !list.near; }
-
 /// Adds up the lists that probes may read over the link.
 template <Access A>
 __global__ void __launch_bounds__(kThreads) add_open(ListView in, BfsState s) {
-  unsigned long long edges = 0;
-  Index lists = 0;
-  const Index open = s.counts->open;
-  const auto stride = std::int64_t(gridDim.x) * kThreads;
-  for (auto i = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; i < open; i += stride) {
-    const auto list = list_of<A>(in, s.open_list[i]);
-    if (is_far(list)) edges += static_cast<unsigned long long>(list.size()), ++lists;
-  }
-  for (int d = 16; d > 0; d /= 2) {
-    edges += __shfl_down_sync(kAll, edges, d);
-    lists += __shfl_down_sync(kAll, lists, d);
-  }
-  if ((threadIdx.x & 31) != 0 || lists == 0) return;
-  atomicAdd(&s.counts->open_edges, edges);
-  atomicAdd(&s.counts->open_far, lists);
+  add_far<A>(in, s.open_list, s.counts);
 }
 
 __global__ void decide(BfsCounts* counts, UpChoice c) {
@@ -123,55 +107,6 @@ __global__ void decide(BfsCounts* counts, UpChoice c) {
   const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
   counts->limit = up_limit(c.spare, c.far_bytes, most);
 }
-
-/// Whether the step is left to the lists of the frontier. Blocks change it while others begin, so one lane reads it for all of its warp.
-__device__ bool goes_down(const BfsCounts* counts) {
-  return __shfl_sync(kAll, __ldcg(&counts->down), 0) != 0;
-}
-
-/// Adds up what the lanes of `group` read over the link, and gives the step up where all of them have read too much. An atomic
-/// operation for each sector would take longer than the link; so a group tells `often` bytes at once.
-template <bool Limit>
-class Spender {
- public:
-  /// `groups` groups work at once: all of them together have read at most a quarter of the limit that they have not told.
-  __device__ Spender(BfsCounts* counts, unsigned group, double groups)
-      : counts_(counts), limit_(Limit ? counts->limit : 0), group_(group) {
-    constexpr double kMost = 16 * 32;
-    if constexpr (Limit) often_ = unsigned(fmax(1.0, fmin(kMost, limit_ / (4 * groups))));
-  }
-
-  /// All lanes of the group call it. Returns whether the step is given up, as far as the group knows.
-  __device__ bool add(unsigned bytes) {
-    if constexpr (!Limit) return false;
-    mine_ += bytes;
-    if (mine_ >= often_) tell();
-    return stopped_;
-  }
-  __device__ void tell() {
-    if (!Limit || mine_ == 0) return;
-    const int first = __ffs(int(group_)) - 1;
-    unsigned long long all = 0;
-    if (int(threadIdx.x & 31) == first) {
-      all = atomicAdd(&counts_->spent, static_cast<unsigned long long>(mine_)) + mine_;
-      if (double(all) > limit_) atomicExch(&counts_->down, 1);
-    }
-    stopped_ = double(__shfl_sync(group_, all, first)) > limit_;
-    mine_ = 0;
-  }
-  /// What is left to tell, when all lists have been answered.
-  __device__ void finish() {
-    if (Limit && mine_ > 0 && int(threadIdx.x & 31) == __ffs(int(group_)) - 1)
-      atomicAdd(&counts_->spent, static_cast<unsigned long long>(mine_));
-  }
-  __device__ bool stopped() const { return Limit && stopped_; }
-
- private:
-  BfsCounts* counts_;
-  double limit_;
-  unsigned group_, often_ = 0, mine_ = 0;
-  bool stopped_ = false;
-};
 
 /// Probes lists in ascending order. At once it probes as many as lie within the `reach` (kReach) of the address translation;
 /// with more at once, all would take longer.
@@ -186,7 +121,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto blocks = min(std::int64_t(gridDim.x), std::int64_t(reach * float(open)) / kGroups + 1);
   if (blockIdx.x >= blocks) return;
   const auto groups = blocks * kGroups;
-  Spender<Limit> spender(s.counts, group, double(groups));
+  Spender<Limit, BfsCounts> spender(s.counts, group, double(groups));
   [[maybe_unused]] const auto of_eight = unsigned(8 * bytes_of_entry + 1);
   for (auto i = std::int64_t(blockIdx.x) * kGroups + threadIdx.x / kProbe; i < open && !spender.stopped();
        i += groups) {
@@ -222,7 +157,7 @@ __global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState
   if (goes_down(s.counts)) return;
   const Index segments = s.counts->open_segments;
   const auto warps = Index(gridDim.x * kWarps);
-  Spender<Limit> spender(s.counts, kAll, 1e300);  // a piece is told at once
+  Spender<Limit, BfsCounts> spender(s.counts, kAll, 1e300);  // a piece is told at once
   for (auto i = Index(blockIdx.x * kWarps + threadIdx.x / 32); i < segments && !spender.stopped();
        i += warps) {
     const Segment segment = s.open_segments[i];
@@ -266,12 +201,15 @@ void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
 }
 
+void count_open(const ListView& in, const BfsState& s, Stream stream) {
+  const UseDevice use(stream.where);
+  launch(in.packed.heads ? add_open<Access::packed> : add_open<Access::aligned>,
+         few(blocks_for(s.vertices), stream), stream, in, s);
+}
+
 void choose_way(const ListView& in, const BfsState& s, const UpChoice& choice, Stream stream) {
   const UseDevice use(stream.where);
-  if (choice.spare >= 0) {
-    const auto blocks = few(blocks_for(s.vertices), stream);
-    launch(in.packed.heads ? add_open<Access::packed> : add_open<Access::aligned>, blocks, stream, in, s);
-  }
+  if (choice.spare >= 0) count_open(in, s, stream);
   cudaLaunchConfig_t one{};
   one.gridDim = one.blockDim = dim3(1);
   one.stream = static_cast<cudaStream_t>(stream.handle);

@@ -54,6 +54,7 @@ struct GpuGraphFacts {
   PackedBy packed_by = PackedBy::nobody;
   double pack_seconds = 0;  // that packing took, the edges' way to the GPU included if it packed them
   std::int64_t pack_link_bytes = 0;  // that went to the GPU for it
+  PackSeconds pack_parts = {};       // if the GPU packed them
   bool lengths = false;              // packed lists have the lengths of the edges
   int sample_size = 0;
   SampleOf sample_kind = SampleOf::highest_degree;
@@ -189,6 +190,7 @@ class GpuGraph {
   void copy_to(void* to, const void* from, std::int64_t bytes);
   void forget_cache();
   void place_packed(const GpuGraphOptions& options, const Array<const Index>& edges);
+  std::int64_t room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const;
   bool pack_there(const GpuGraphOptions& options, const Array<const Index>& edges);
   /// Puts an array of any memory where this graph's placement says. `placed` gets its address there.
   std::shared_ptr<void> place(const Array<const std::byte>& data, const Array<const std::byte>& whole,

@@ -87,19 +87,30 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
   synchronize(stream());
 }
 
+/// The bytes that packed lists may take of what is left once their heads are placed, beside what searches take.
+std::int64_t GpuGraph::room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const {
+  if (options.distance_bytes > 0)
+    return packed_path_room(vertices(), edges(), bytes, options.distance_bytes);
+  const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
+  return packed_list_room(vertices(), edges(), bytes - shared, options.vertex_bytes);
+}
+
 /// Packs on the GPU, if the lists fit the budget beside what searches take for each vertex, which packing may use. Returns false if
 /// they do not, or if only the CPU packs such lists.
 bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Index>& edges) {
   std::string why;
   const auto heads = 4 * vertices() + 8 * ((vertices() + kPackedGroup - 1) / kPackedGroup + 1);
-  const auto room = options.distance_bytes > 0
-                        ? packed_path_room(vertices(), edges.size, left() - heads, options.distance_bytes)
-                        : packed_list_room(vertices(), edges.size, left() - heads, options.vertex_bytes);
+  const auto room = room_of_packed(options, left() - heads);
   if (room <= 0) return false;
   try {
     packed_there_ =
         pack_lists_on(all_offsets_, edges, stream(),
-                      {.memory = left(), .words = room, .piece_bytes = options.piece_bytes}, &why);
+                      {.first = first_vertex(),
+                       .count = vertices(),
+                       .memory = left(),
+                       .words = room,
+                       .piece_bytes = options.piece_bytes},
+                      &why);
   } catch (const Error& e) {  // somebody else took the memory of the budget
     if (e.code() != Errc::out_of_memory) throw;
   }
@@ -108,6 +119,7 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
   facts_.offset_bytes += there.head_bytes(), facts_.edge_bytes += there.word_bytes();
   facts_.packed_bytes = there.bytes(), facts_.packed_by = PackedBy::gpu;
   facts_.pack_seconds = there.seconds, facts_.pack_link_bytes = there.link_bytes;
+  facts_.pack_parts = there.parts;
   view_.packed = there.view();
   return true;
 }
@@ -127,7 +139,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
           Errc::not_accessible,
           "placement=\"packed\": the CPU looks at some of the lists, and cannot read them: give a matrix "
           "in host memory");
-    if (vertices() == all_vertices() && pack_there(options, edges)) return;
+    if (pack_there(options, edges)) return;
     lists = std::make_shared<const PackedLists>(pack_lists({.rows = all_vertices(),
                                                             .cols = all_vertices(),
                                                             .indptr = all_offsets_.data,
@@ -152,11 +164,7 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
       put(0, lists->bases.data, lists->bases.bytes(), "the bases of packed lists", facts_.offset_bytes));
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
-  const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
-  p.near_words =
-      lists->prefix(options.distance_bytes > 0
-                        ? packed_path_room(vertices(), edges.size, left(), options.distance_bytes)
-                        : packed_list_room(vertices(), this->edges(), left() - shared, options.vertex_bytes));
+  p.near_words = lists->prefix(room_of_packed(options, left()));
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));

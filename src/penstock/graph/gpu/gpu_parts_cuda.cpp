@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/graph/gpu/gpu_team.hpp"
 
 namespace penstock {
@@ -38,7 +39,10 @@ GpuParts::GpuParts(const Array<const Offset>& offsets, const Array<const Index>&
   for (const int a : used)
     for (const int b : used) enable_peer(Where{a}, Where{b});  // if that fails, copies go through the host
   parts_.resize(used.size());
-  Team(static_cast<int>(used.size())).run([&](int me) {
+  const auto members = static_cast<int>(used.size());
+  const int threads = std::max(1, num_threads() / members);
+  Team(members).run([&](int me) {
+    const ThreadsHere own(threads);  // packing asks the CPU for something in every piece
     const auto i = static_cast<std::size_t>(me);
     auto options = each;
     options.gpu = used[i];

@@ -12,6 +12,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
+#include "penstock/core/trace.hpp"
 #include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/graph/gpu/packed_steps.hpp"
 #include "penstock/graph/gpu/packed_tables.hpp"
@@ -27,12 +28,12 @@ constexpr double kSpare = 1.02;                   // of what a sample promises
 constexpr std::int64_t kSpareWords = 16 << 10;
 constexpr std::int64_t kAlways = 64;  // groups that a piece may have, however small
 constexpr int kSlots = 3;
-constexpr std::int64_t kBytesOfEntry = 28;  // more than pieces take for each
+constexpr std::int64_t kBytesOfEntry = 17;  // more than pieces take for each
 
 /// Bytes that pieces take on the device, what is computed of them included.
 std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices) {
   const auto longs = entries / kPackedWhole + 1;
-  return kSlots * (4 * entries + 17 * vertices + 8 * (vertices / kPackedGroup + 4) + 40 * longs);
+  return kSlots * (4 * entries + 5 * vertices + 8 * (vertices / kPackedGroup + 4) + 40 * longs);
 }
 
 template <class T>
@@ -41,7 +42,7 @@ std::shared_ptr<T> scratch_for(std::int64_t count, Stream stream) {
       allocate_scratch(std::max<std::int64_t>(1, count) * std::int64_t(sizeof(T)), stream));
 }
 
-/// Vertices [first, last), and the long ones among them: counted from the first, with the number of their parts before each.
+/// Vertices [first, last) of the range, and the long ones among them: counted from the first, with the number of their parts before each.
 struct HostPiece {
   std::int64_t first = 0, last = 0;
   Offset begin = 0, end = 0;
@@ -54,8 +55,20 @@ class DevicePacker {
  public:
   DevicePacker(const Array<const Offset>& offsets, const Array<const Index>& columns, Stream stream,
                const PackGpuOptions& options)
-      : offsets_(offsets), columns_(columns), stream_(stream), copies_(stream.where), options_(options) {
-    n_ = offsets.size - 1;
+      : graph_{.rows = offsets.size - 1,
+               .cols = offsets.size - 1,
+               .indptr = offsets.data,
+               .indices = columns.data,
+               .count = columns.size},
+        offsets_(offsets.data + options.first),
+        columns_(columns),
+        stream_(stream),
+        copies_(stream.where),
+        options_(options) {
+    n_ = options.count < 0 ? graph_.rows - options.first : options.count;
+    begin_ = n_ > 0 ? std::clamp<Offset>(offsets_[0], 0, columns.size) : 0;
+    const auto end = n_ == graph_.rows ? columns.size : n_ > 0 ? offsets_[n_] : 0;
+    edges_ = std::clamp<Offset>(end - begin_, 0, columns.size - begin_);
     groups_ = (n_ + kPackedGroup - 1) / kPackedGroup;
     here_ = device_place(stream.where);
   }
@@ -69,10 +82,8 @@ class DevicePacker {
 
   std::optional<PackedOnGpu> run(std::string* why) {
     const auto begin = Clock::now();
-    const CsrView<One> graph{
-        .rows = n_, .cols = n_, .indptr = offsets_.data, .indices = columns_.data, .count = columns_.size};
-    bool done = prepare() && pack(graph, false);
-    if (!done && meets_repeats_) done = prepare() && pack(graph, true);
+    bool done = prepare() && pack(false);
+    if (!done && meets_repeats_) done = prepare() && pack(true);
     if (!done) {
       *why = why_;
       return {};
@@ -80,11 +91,13 @@ class DevicePacker {
     if (out_.long_words > 0)
       each(groups_ + 1, AddToBases{out_.bases.data, std::uint64_t(out_.long_words)}, stream_);
     synchronize(stream_);
-    out_.seconds = since(begin);
+    out_.seconds = since(begin), out_.parts = parts_;
     return std::move(out_);
   }
 
  private:
+  struct Slot;
+
   bool fails(std::string why) {
     why_ = std::move(why);
     return false;
@@ -92,35 +105,38 @@ class DevicePacker {
 
   /// Sizes of pieces, and the memory that does not depend on the sample.
   bool prepare() {
+    const ScopedTimer timer(&parts_.prepare);
     for (const auto& slot : slots_) drain(slot.stream);
     const auto fixed = 4 * n_ + 8 * (groups_ + 1);
     auto entries = options_.piece_bytes / 4;
     if (entries <= 0) {  // what searches take later is free until then
       const auto later = n_ * kVertexBytes + kPackedRoom;
-      const auto spare = 4 * columns_.size / 50 + 16 * kSpareWords;  // more than kSpare of what is packed
+      const auto spare = 4 * edges_ / 50 + 16 * kSpareWords;  // more than kSpare of what is packed
       entries = std::clamp<std::int64_t>((later - spare) / kBytesOfEntry, kLeastEntries, kPieceEntries);
     }
-    entries_ = std::min(std::max(entries, largest_group()), std::max<std::int64_t>(1, columns_.size));
-    vertices_ = std::min(std::max(entries_ / kVerticesShare, kAlways * kPackedGroup) / kPackedGroup,
-                         std::max<std::int64_t>(1, groups_)) *
-                kPackedGroup;
+    const auto all = std::max<std::int64_t>(1, edges_);
+    entries_ = std::min(std::max(entries, largest_group()), all);
+    if (entries_ > std::int64_t(0xffffffff)) return fails("64 lists exceed the entries that a piece may have");
+    const auto usual = std::int64_t(2.0 * double(n_) * (double(entries_) / double(all)));
+    const auto most = std::max(std::min(entries_ / kVerticesShare, usual), kAlways * kPackedGroup);
+    vertices_ = std::min(most / kPackedGroup, std::max<std::int64_t>(1, groups_)) * kPackedGroup;
     room_ = options_.memory - fixed - bytes_of_pieces(entries_, vertices_);
     if (room_ < 0) return fails("the GPU's budget has no room for pieces of the matrix");
-    out_ = {.vertices = n_, .edges = columns_.size, .link_bytes = out_.link_bytes};
+    out_ = {.vertices = n_, .first = options_.first, .edges = edges_, .link_bytes = out_.link_bytes};
     out_.bases = allocate<std::uint64_t>(groups_ + 1, here_);
     out_.heads = allocate<std::uint32_t>(n_, here_);
     for (auto& slot : slots_) {
-      slot.offsets = scratch_for<Offset>(vertices_ + 1, slot.stream);
+      slot.offsets = scratch_for<std::uint32_t>(vertices_ + 1, slot.stream);
       slot.columns = scratch_for<Index>(entries_, slot.stream);
       slot.info = scratch_for<std::uint8_t>(vertices_, slot.stream);
-      slot.edges = scratch_for<std::uint32_t>(2 * vertices_, slot.stream);
       slot.before = scratch_for<Offset>(vertices_ / kPackedGroup + 1, slot.stream);
       record(slot.free, slot.stream);
     }
-    if (!totals_) {
-      const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
-      totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
-    }
+    const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
+    if (!totals_) totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
+    const auto of_slot = (vertices_ + 16) / 16 * 16;
+    starts_ = std::static_pointer_cast<std::uint32_t>(reuse_bytes(4 * kSlots * of_slot, pinned));
+    for (int i = 0; i < kSlots; ++i) slots_[i].starts = starts_.get() + i * of_slot;
     return true;
   }
 
@@ -142,8 +158,8 @@ class DevicePacker {
   bool trim() {
     const auto most = options_.words;
     if (most <= 0 || out_.word_bytes() <= most) return true;
-    for (auto& slot : slots_) slot.columns = {}, slot.offsets = {}, slot.edges = {};
-    room_ += kSlots * (4 * entries_ + 16 * vertices_);
+    for (auto& slot : slots_) slot.columns = {}, slot.offsets = {};
+    room_ += kSlots * (4 * entries_ + 4 * vertices_);
     return grow(out_.lists, out_.list_words, out_.list_words) &&
            grow(out_.longs, out_.long_words, out_.long_words) &&
            (out_.word_bytes() <= most || fails("the packed lists exceed what the GPU's budget has for them"));
@@ -153,7 +169,7 @@ class DevicePacker {
     std::atomic<std::int64_t> most = 0;
     parallel_ranges(groups_, 4096, [&](std::int64_t g, std::int64_t last) {
       std::int64_t own = 0;
-      for (; g < last; ++g) own = std::max(own, offsets_.data[end_of(g)] - offsets_.data[g * kPackedGroup]);
+      for (; g < last; ++g) own = std::max(own, offsets_[end_of(g)] - offsets_[g * kPackedGroup]);
       auto held = most.load();
       while (own > held && !most.compare_exchange_weak(held, own)) {}
     });
@@ -161,19 +177,22 @@ class DevicePacker {
   }
   std::int64_t end_of(std::int64_t group) const { return std::min(n_, (group + 1) * kPackedGroup); }
 
-  bool pack(const CsrView<One>& graph, bool repeats) {
-    PartUpload offsets(as_bytes(offsets_), copies_), columns(as_bytes(columns_), copies_);
+  bool pack(bool repeats) {
+    PartUpload columns(as_bytes(columns_.slice(begin_, edges_)), copies_, n_ < graph_.rows);
     std::int64_t sent = 0;  // vertices
     const auto send_next = [&](Slot& slot) {
       slot.piece = {.first = sent, .last = sent};
-      if (!cut(slot.piece)) return false;
+      if (!cut(slot)) return false;
       sent = slot.piece.last;
-      send(slot, offsets, columns);
+      send(slot, columns);
       return true;
     };
     for (auto& slot : slots_)
       if (!send_next(slot)) return false;
-    const auto sample = sample_lists(graph, 0, n_, repeats);
+    const auto sample = [&] {
+      const ScopedTimer timer(&parts_.sample);
+      return sample_lists(graph_, options_.first, n_, repeats);
+    }();
     code_ = sample.code;
     out_.repeats = sample.repeats, out_.table_bits = code_.table_bits;
     std::copy_n(code_.tables, kPackedTables, out_.tables);
@@ -186,6 +205,7 @@ class DevicePacker {
       if (!send_next(slot)) return false;
       size_piece(slot);
     }
+    const ScopedTimer timer(&parts_.finish);
     for (const auto& slot : slots_) synchronize(slot.stream);
     if (!trim()) return false;
     // What readers may touch behind the last word.
@@ -196,8 +216,10 @@ class DevicePacker {
   }
 
   /// The next piece: as many groups as fit, from next.first on. Looks at its offsets.
-  bool cut(HostPiece& next) {
-    const auto* const at = offsets_.data;
+  bool cut(Slot& slot) {
+    const ScopedTimer timer(&parts_.look);
+    auto& next = slot.piece;
+    const auto* const at = offsets_;
     const auto first = next.first / kPackedGroup, most = std::min(groups_, first + vertices_ / kPackedGroup);
     auto low = std::min(groups_, first + 1), high = most;  // a group fits
     while (low < high) {
@@ -207,25 +229,27 @@ class DevicePacker {
     }
     next.last = std::min(n_, low * kPackedGroup);
     next.begin = at[next.first], next.end = at[next.last];
-    return look_at(next);
+    return look_at(next, slot.starts);
   }
 
-  /// Finds the long lists of a piece, in order.
-  bool look_at(HostPiece& piece) {
+  /// Finds the long lists of a piece, in order, and counts its offsets from the first one.
+  bool look_at(HostPiece& piece, std::uint32_t* starts) {
     constexpr std::int64_t kRange = 1 << 14;
     const auto count = piece.last - piece.first;
     std::vector<std::vector<Index>> found(std::size_t((count + kRange - 1) / kRange));
     std::atomic<bool> bad =
-        piece.begin < 0 || piece.end > columns_.size || piece.end - piece.begin > entries_;
-    const auto* const at = offsets_.data + piece.first;
+        piece.begin < begin_ || piece.end > begin_ + edges_ || piece.end - piece.begin > entries_;
+    const auto* const at = offsets_ + piece.first;
     parallel_ranges(count, kRange, [&](std::int64_t i, std::int64_t last) {
       auto& own = found[std::size_t(i / kRange)];
       for (; i < last; ++i) {
         if (at[i] > at[i + 1]) bad.store(true, std::memory_order_relaxed);
+        starts[i] = std::uint32_t(at[i] - piece.begin);
         if (at[i + 1] - at[i] > kPackedWhole) own.push_back(Index(i));
       }
     });
     if (bad) return fails("the offsets descend");
+    starts[count] = std::uint32_t(piece.end - piece.begin);
     for (const auto& own : found)
       for (const auto i : own) {
         piece.longs.push_back(i);
@@ -240,12 +264,12 @@ class DevicePacker {
     OwnedStream stream;
     OwnedEvent copied, free;
     HostPiece piece;
-    RowPiece rows;
+    ListRange rows;
     LongLists longs;
-    std::shared_ptr<Offset> offsets;
+    std::uint32_t* starts = nullptr;  // of the lists, in pinned memory
+    std::shared_ptr<std::uint32_t> offsets;
     std::shared_ptr<Index> columns;
     std::shared_ptr<std::uint8_t> info;
-    std::shared_ptr<std::uint32_t> edges;
     std::shared_ptr<Offset> before;
     std::shared_ptr<Index> long_vertices;
     std::shared_ptr<Offset> long_parts, long_words;
@@ -256,13 +280,14 @@ class DevicePacker {
   std::uint32_t* heads(const Slot& slot) const { return out_.heads.data + slot.piece.first; }
   Offset* totals(const Slot& slot) const { return totals_.get() + 2 * (&slot - slots_); }
 
-  void send(Slot& slot, PartUpload& offsets, PartUpload& columns) {
+  void send(Slot& slot, PartUpload& columns) {
+    const ScopedTimer timer(&parts_.send);
     const auto& piece = slot.piece;
     if (piece.is_empty()) return;
     wait(copies_, slot.free);
-    const auto there = 8 * (count(slot) + 1), bytes = 4 * (piece.end - piece.begin);
-    offsets.copy(slot.offsets.get(), 8 * piece.first, there);
-    columns.copy(slot.columns.get(), 4 * piece.begin, bytes);
+    const auto there = 4 * (count(slot) + 1), bytes = 4 * (piece.end - piece.begin);
+    copy_async(slot.offsets.get(), slot.starts, there, copies_);
+    columns.copy(slot.columns.get(), 4 * (piece.begin - begin_), bytes);
     out_.link_bytes += there + bytes;
     record(slot.copied, copies_);
   }
@@ -274,46 +299,48 @@ class DevicePacker {
     wait(slot.stream, slot.copied);
     slot.rows = {.offsets = slot.offsets.get(),
                  .columns = slot.columns.get(),
-                 .base = slot.piece.begin,
-                 .first = Index(slot.piece.first),
+                 .first = Index(options_.first + slot.piece.first),
                  .vertices = count(slot),
-                 .cols = n_};
+                 .cols = graph_.cols};
     const auto n = groups(slot);
     auto* const before = slot.before.get();
-    each(count(slot), SizeLists{slot.rows, code_, heads(slot), slot.info.get()}, slot.stream);
+    each_part(count(slot), SizeLists{slot.rows, code_, heads(slot), slot.info.get()}, slot.stream);
     each(n + 1, PlaceLists{count(slot), n, heads(slot), slot.info.get(), before}, slot.stream);
     prefix_sums(before, n + 1, slot.stream);
     copy_async(totals(slot), before + n, sizeof(Offset), slot.stream);
     totals(slot)[1] = 0;
     if (slot.longs.count == 0) return;
-    each(slot.longs.parts + 1, SizeLong{slot.rows, code_, slot.longs}, slot.stream);
+    each_part(slot.longs.parts + 1, SizeLong{slot.rows, code_, slot.longs}, slot.stream);
     prefix_sums(slot.longs.words, slot.longs.parts + 1, slot.stream);
     copy_async(totals(slot) + 1, slot.longs.words + slot.longs.parts, sizeof(Offset), slot.stream);
   }
 
   /// Queues the bits, when the sums are known.
   bool write_piece(Slot& slot) {
-    synchronize(slot.stream);
+    {
+      const ScopedTimer timer(&parts_.wait);
+      synchronize(slot.stream);
+    }
     const auto words = totals(slot)[0];
     auto long_words = totals(slot)[1];
     if (words >= kFault || long_words >= kFault) return explain_fault(slot.piece);
     long_words += slot.longs.parts;  // the directories
     slot.longs.before = out_.long_words;
-    const auto done = double(slot.piece.end) / double(std::max<Offset>(1, columns_.size));
+    const auto done = double(slot.piece.end - begin_) / double(std::max<Offset>(1, edges_));
     if (!ensure(out_.lists, out_.list_words, words, done) ||
         !ensure(out_.longs, out_.long_words, long_words, done))
       return false;
     auto* const to = out_.lists.data + out_.list_words;
     const auto* const before = slot.before.get();
-    each(count(slot),
-         WriteLists{slot.rows, code_, slot.longs, heads(slot), slot.info.get(), before, to, slot.edges.get()},
-         slot.stream);
+    fill_async(to, 0, 4 * words, slot.stream);
+    each_part(count(slot), WriteLists{slot.rows, code_, slot.longs, heads(slot), slot.info.get(), before, to},
+              slot.stream);
     each(groups(slot),
-         WriteEdges{count(slot), heads(slot), slot.edges.get(), before, to,
-                    out_.bases.data + slot.piece.first / kPackedGroup, out_.list_words},
-         slot.stream);
-    if (slot.longs.count > 0)
-      each(slot.longs.parts, WriteLong{slot.rows, code_, slot.longs, out_.longs.data}, slot.stream);
+         PlaceGroups{before, out_.bases.data + slot.piece.first / kPackedGroup, out_.list_words}, slot.stream);
+    if (slot.longs.count > 0) {
+      fill_async(out_.longs.data + out_.long_words, 0, 4 * long_words, slot.stream);
+      each_part(slot.longs.parts, WriteLong{slot.rows, code_, slot.longs, out_.longs.data}, slot.stream);
+    }
     out_.list_words += words, out_.long_words += long_words;
     if (slot.piece.last == n_) {
       last_base_ = std::uint64_t(out_.list_words);
@@ -347,10 +374,10 @@ class DevicePacker {
     std::atomic<bool> other = false;
     parallel_ranges(piece.last - piece.first, 1024, [&](std::int64_t i, std::int64_t last) {
       for (; i < last; ++i) {
-        const auto* const at = offsets_.data + piece.first + i;
+        const auto* const at = offsets_ + piece.first + i;
         const auto* const list = columns_.data + at[0];
         const auto size = at[1] - at[0];
-        if (!std::is_sorted(list, list + size) || (size > 0 && (list[0] < 0 || list[size - 1] >= n_)))
+        if (!std::is_sorted(list, list + size) || (size > 0 && (list[0] < 0 || list[size - 1] >= graph_.cols)))
           other.store(true, std::memory_order_relaxed);
       }
     });
@@ -379,18 +406,22 @@ class DevicePacker {
     return true;
   }
 
-  Array<const Offset> offsets_;
+  CsrView<One> graph_;
+  const Offset* offsets_;  // of the first vertex of the range
   Array<const Index> columns_;
   Stream stream_;
   OwnedStream copies_;
   PackGpuOptions options_;
   Place here_;
-  std::int64_t n_ = 0, groups_ = 0, entries_ = 0, vertices_ = 0;
+  std::int64_t n_ = 0, groups_ = 0, entries_ = 0, vertices_ = 0;  // entries and vertices are those of a piece
+  Offset begin_ = 0, edges_ = 0;                                   // of the range
   std::int64_t room_ = 0;  // bytes of the device that words may still take
   PackedCode code_;
   PackedOnGpu out_;
   Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where)};
-  std::shared_ptr<Offset> totals_;  // of each slot: words of lists, and of long ones
+  std::shared_ptr<Offset> totals_;         // of each slot: words of lists, and of long ones
+  std::shared_ptr<std::uint32_t> starts_;  // of all slots
+  PackSeconds parts_;
   std::uint64_t last_base_ = 0;
   bool meets_repeats_ = false;
   std::string why_;
@@ -400,6 +431,7 @@ class DevicePacker {
 
 PackedListsView PackedOnGpu::view() const {
   PackedListsView out{.vertices = vertices,
+                      .first = std::uint32_t(first),
                       .bases = bases.data,
                       .heads = heads.data,
                       .near = longs.data,
@@ -417,12 +449,16 @@ std::optional<PackedOnGpu> pack_lists_on(const Array<const Offset>& offsets,
                                          const PackGpuOptions& options, std::string* why) {
   require(can_read(Where{}, offsets.place) && can_read(Where{}, columns.place),
           "pack_lists_on: the host cannot read the matrix");
+  require(options.first >= 0 && options.first + std::max<std::int64_t>(0, options.count) < offsets.size,
+          "pack_lists_on: vertices " + std::to_string(options.first) + " to " +
+              std::to_string(options.first + options.count) + " reach beyond a graph of " +
+              std::to_string(offsets.size - 1));
   return DevicePacker(offsets, columns, stream, options).run(why);
 }
 
 PackedLists to_host(const PackedOnGpu& there, Stream stream) {
   PackedLists out;
-  out.vertices = there.vertices, out.edges = there.edges;
+  out.vertices = there.vertices, out.first = there.first, out.edges = there.edges;
   const auto bases = allocate<std::uint64_t>(there.bases.size);
   const auto heads = allocate<std::uint32_t>(there.heads.size);
   const auto words = allocate<std::uint32_t>(there.long_words + there.list_words + kPackedPad);

@@ -7,6 +7,10 @@
 
 // Writes the form of packed_form.hpp: which of a graph's tables a list takes, how many bits that is, and the bits themselves. The CPU
 // and nvcc compile these functions, so the bits are the same wherever lists are packed.
+//
+// A list is the work of some Lanes, which share its entries: one on the CPU, eight of a warp on a GPU, where short and long lists then
+// cost about what their entries do, and neighbouring lanes read neighbouring ones. Lanes have a constant kCount, number(), sum(), most(),
+// either() and before(), the sum over all lower numbers, in which all lanes take part; and or_into(word, bits), as lists share words.
 namespace penstock {
 
 inline constexpr int kGapWidths = 32;  // a gap takes 0 to 31 bits
@@ -40,9 +44,6 @@ constexpr int stored_width(std::uint32_t table, int bits) {
   return table_width(table, which_width(table, bits));
 }
 
-/// What keeps a list from being packed as it is.
-enum ListFault : unsigned { kDescends = 1, kRepeats = 2, kOutside = 4 };
-
 /// A list of at most kPackedPiece entries, or a piece of one. `more`: another piece follows.
 struct ListPart {
   const Index* columns = nullptr;
@@ -57,92 +58,128 @@ struct ListPart {
 };
 struct PartSize {
   int table = 0, bits = 0;
-  unsigned faults = 0;
+  bool fault = false;  // it does not ascend, has a column twice although gaps are less one, or a column outside the graph
 };
-/// `cols` is how many columns the graph has. With faults the rest of the result means nothing.
-constexpr PartSize size_of_part(const PackedCode& code, const ListPart& part, std::int64_t cols) {
+/// `cols` is how many columns the graph has. With a fault the rest of the result means nothing. All lanes get the same.
+template <class Lanes>
+constexpr PartSize size_of_part(const PackedCode& code, const ListPart& part, std::int64_t cols,
+                                const Lanes& lanes) {
   PartSize out;
   if (part.count == 0) return out;
-  int sum = 0, most = 0;
-  auto before = part.columns[0];
-  if (before < 0 || before >= cols) out.faults |= kOutside;
+  constexpr int kFaulty = 1 << 16;  // more than all gaps of a part take
+  static_assert(kPackedPiece * kGapWidths < kFaulty);
   const int gaps = part.count - 1;
-  for (int i = 1; i <= gaps + part.more; ++i) {
-    const auto column = part.columns[i];
-    if (column < 0 || column >= cols) out.faults |= kOutside;
-    if (column < before) out.faults |= kDescends;
-    if (column == before && code.step == 1) out.faults |= kRepeats;
-    if (i <= gaps) {
-      const int bits = bits_of(std::uint32_t(column) - std::uint32_t(before) - code.step);
-      sum += bits;
-      most = std::max(most, bits);
-    }
-    before = column;
+  int sum = 0, most = 0;
+  bool fault = part.columns[0] < 0 || part.columns[gaps] >= cols;
+  for (int i = lanes.number(); i < gaps; i += Lanes::kCount) {
+    const auto column = part.columns[i], next = part.columns[i + 1];
+    fault |= next < column || (next == column && code.step == 1);
+    const int bits = bits_of(part.gap(i, code.step));
+    sum += bits;
+    most = std::max(most, bits);
   }
+  if (part.more) {
+    const auto column = part.columns[gaps], next = part.columns[gaps + 1];
+    fault |= next < column || (next == column && code.step == 1);
+  }
+  // What a gap of a faulty list takes is at most 32 bits, too.
+  sum = lanes.sum(fault ? sum + kFaulty : sum);
+  most = lanes.most(most);
+  out.fault = sum >= kFaulty;
+  if (out.fault) return out;
   out.table = table_for(code, level_of(sum, gaps), most);
   const auto table = code.tables[out.table];
-  out.bits = code.table_bits + 5 + first_width(std::uint32_t(width_code(part.first()))) + 2 * gaps;
-  for (int i = 0; i < gaps; ++i) out.bits += stored_width(table, bits_of(part.gap(i, code.step)));
+  int bits = 0;
+  for (int i = lanes.number(); i < gaps; i += Lanes::kCount)
+    bits += stored_width(table, bits_of(part.gap(i, code.step)));
+  out.bits = lanes.sum(bits) + code.table_bits + 5 + first_width(std::uint32_t(width_code(part.first()))) +
+             2 * gaps;
   return out;
 }
 
-/// Appends numbers of at most 32 bits to words, from a bit of the first one on. The first and the last word may hold bits of other
-/// lists, so they are left to the caller: the words between are written.
-class PartWriter {
+/// Puts numbers of at most 32 bits behind one another, from a bit of some words on, which are 0 there.
+template <class Lanes>
+class BitsInto {
  public:
-  constexpr PartWriter(std::uint32_t* words, std::int64_t at)
-      : word_(words + (at >> 5)), filled_(int(at & 31)) {}
+  constexpr BitsInto(const Lanes& lanes, std::uint32_t* words, std::int64_t at)
+      : lanes_(lanes), word_(words + (at >> 5)), filled_(int(at & 31)) {}
   constexpr void put(std::uint32_t x, int width) {
     pending_ |= (x & ((std::uint64_t(1) << width) - 1)) << filled_;
     filled_ += width;
-    if (filled_ <= 32) return;  // a full word may be the last one
-    if (begun_) *word_ = std::uint32_t(pending_);
-    else first_ = std::uint32_t(pending_), begun_ = true;
-    ++word_;
+    if (filled_ < 32) return;
+    lanes_.or_into(word_++, std::uint32_t(pending_));
     pending_ >>= 32;
     filled_ -= 32;
   }
-  constexpr std::uint32_t first() const { return begun_ ? first_ : std::uint32_t(pending_); }
-  /// 0 if the first word is the last one.
-  constexpr std::uint32_t last() const { return begun_ ? std::uint32_t(pending_) : 0; }
-  constexpr std::uint32_t* last_word() const { return word_; }
+  constexpr void finish() {
+    if (pending_ != 0) lanes_.or_into(word_, std::uint32_t(pending_));
+  }
 
  private:
+  const Lanes& lanes_;
   std::uint32_t* word_;
   std::uint64_t pending_ = 0;
   int filled_ = 0;
-  std::uint32_t first_ = 0;
-  bool begun_ = false;
 };
 
-/// `Writer` has put(number, width of at most 32 bits).
-template <class Writer>
-constexpr void write_part(const PackedCode& code, const ListPart& part, int table_number, Writer& out) {
+/// The bits of a part, from bit `at` of words on, which are 0 there.
+template <class Lanes>
+constexpr void write_part(const PackedCode& code, const ListPart& part, int table_number,
+                          std::uint32_t* words, std::int64_t at, const Lanes& lanes) {
+  constexpr int kOwn = kPackedChunk / Lanes::kCount;  // neighbouring gaps of a chunk
+  static_assert(kOwn * Lanes::kCount == kPackedChunk);
+  const int me = lanes.number();
   const auto table = code.tables[table_number];
-  out.put(std::uint32_t(table_number), code.table_bits);
   const auto first = part.first();
-  const auto width = std::uint32_t(width_code(first));
-  out.put(width, 5);
-  out.put(first, first_width(width));
+  const int width = width_code(first), first_bits = first_width(std::uint32_t(width));
+  if (me == 0) {
+    BitsInto out(lanes, words, at);
+    out.put(std::uint32_t(table_number), code.table_bits);
+    out.put(std::uint32_t(width), 5);
+    out.put(first, first_bits);
+    out.finish();
+  }
+  at += code.table_bits + 5 + first_bits;
   const int gaps = part.count - 1;
   for (int from = 0; from < gaps;) {
-    const int to = std::min(gaps, from + kPackedChunk - (from == 0));
-    std::uint32_t low = 0, high = 0;
-    for (int i = from; i < to; ++i) {
-      const unsigned which = which_width(table, bits_of(part.gap(i, code.step)));
-      low |= (which & 1) << (i - from), high |= (which >> 1) << (i - from);
+    const int to = std::min(gaps, from + kPackedChunk - (from == 0)), count = to - from;
+    std::uint32_t low = 0, high = 0, own[kOwn] = {};
+    int bits = 0, widths[kOwn] = {};
+    for (int i = 0; i < kOwn; ++i) {
+      const int k = me * kOwn + i;
+      if (k >= count) continue;
+      own[i] = part.gap(from + k, code.step);
+      const unsigned which = which_width(table, bits_of(own[i]));
+      low |= (which & 1) << k, high |= (which >> 1) << k;
+      widths[i] = table_width(table, which);
+      bits += widths[i];
     }
-    out.put(low, to - from);
-    out.put(high, to - from);
-    int i = from;
-    for (; i + 4 <= to; i += 4) {  // reads, which a processor without foresight then does at once
-      const std::uint32_t gaps4[] = {part.gap(i, code.step), part.gap(i + 1, code.step),
-                                     part.gap(i + 2, code.step), part.gap(i + 3, code.step)};
-      for (const auto gap : gaps4) out.put(gap, stored_width(table, bits_of(gap)));
+    low = lanes.either(low), high = lanes.either(high);
+    const int before = lanes.before(bits), all = lanes.sum(bits);
+    if (me == 0) {
+      BitsInto planes(lanes, words, at);
+      planes.put(low, count);
+      planes.put(high, count);
+      planes.finish();
     }
-    for (; i < to; ++i) out.put(part.gap(i, code.step), stored_width(table, bits_of(part.gap(i, code.step))));
+    at += 2 * count;
+    BitsInto out(lanes, words, at + before);
+    for (int i = 0; i < kOwn; ++i) out.put(own[i], widths[i]);
+    out.finish();
+    at += all;
     from = to;
   }
 }
+
+/// The CPU, which has a list to itself.
+struct OneLane {
+  static constexpr int kCount = 1;
+  constexpr int number() const { return 0; }
+  constexpr int sum(int mine) const { return mine; }
+  constexpr int most(int mine) const { return mine; }
+  constexpr std::uint32_t either(std::uint32_t mine) const { return mine; }
+  constexpr int before(int) const { return 0; }
+  constexpr void or_into(std::uint32_t* word, std::uint32_t bits) const { *word |= bits; }
+};
 
 }  // namespace penstock

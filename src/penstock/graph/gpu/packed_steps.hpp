@@ -3,29 +3,48 @@
 #include "penstock/kernel/structure/steps.hpp"
 
 // The steps in which a device packs lists (pack_gpu.cpp), for a piece of the matrix: the lists of some whole groups of 64 vertices.
-// A thread takes a list of at most kPackedWhole entries, a piece of a longer one, or what 64 vertices need.
+// Some lanes of a warp take a list of at most kPackedWhole entries, or a part of a longer one (each_part); a thread takes what 64
+// vertices need. The words are 0 before bits are put into them.
 namespace penstock {
+
+namespace gpu {
+template <class Step>
+void each_part(std::int64_t n, const Step& step, Stream stream);
+}  // namespace gpu
+
+/// Calls step(i, lanes) for each i in [0, n), with all lanes of a list's.
+template <class Step>
+void each_part(std::int64_t n, const Step& step, Stream stream) {
+  if (n == 0) return;
+  if (!stream.where.is_gpu()) {
+    static_assert(kStepsAtOnce % kPackedGroup == 0);  // threads share no word
+    parallel_ranges(n, kStepsAtOnce, [&](std::int64_t i, std::int64_t last) {
+      for (; i < last; ++i) step(i, OneLane{});
+    });
+  } else if constexpr (have_cuda) {
+    gpu::each_part<Step>(n, step, stream);
+  }
+}
 
 /// Added to a number of words if a list among them has a fault.
 inline constexpr Offset kFault = Offset(1) << 40;
 inline constexpr std::uint32_t kAtMask = (1u << kAtBits) - 1;
 
-/// Lists of a range of vertices: their offsets as in the matrix, and the columns from entry `base` on.
-struct RowPiece {
-  const Offset* offsets = nullptr;
+/// Lists of a range of vertices: where they begin, counted from the first one's, and all of their columns.
+struct ListRange {
+  const std::uint32_t* offsets = nullptr;
   const Index* columns = nullptr;
-  Offset base = 0;
   Index first = 0;                      // vertex
   std::int64_t vertices = 0, cols = 0;  // of the piece; of the graph
 
-  constexpr Offset size(std::int64_t i) const { return offsets[i + 1] - offsets[i]; }
+  constexpr Offset size(std::int64_t i) const { return Offset(offsets[i + 1]) - Offset(offsets[i]); }
   constexpr bool is_long(std::int64_t i) const { return size(i) > kPackedWhole; }
   constexpr ListPart whole(std::int64_t i) const {
-    return {columns + (offsets[i] - base), int(size(i)), Index(first + i), false};
+    return {columns + offsets[i], int(size(i)), Index(first + i), false};
   }
   constexpr ListPart part(std::int64_t i, Offset number) const {
     const auto from = number * kPackedPiece, left = size(i) - from;
-    return {columns + (offsets[i] - base) + from, int(std::min<Offset>(left, kPackedPiece)), Index(first + i),
+    return {columns + offsets[i] + from, int(std::min<Offset>(left, kPackedPiece)), Index(first + i),
             left > kPackedPiece};
   }
 };
@@ -69,19 +88,18 @@ struct LongLists {
 
 /// Each list's head, with its own bits in place of those before it.
 struct SizeLists {
-  RowPiece piece;
+  ListRange piece;
   PackedCode code;
   std::uint32_t* heads;
-  std::uint8_t* info;  // table and faults
-  constexpr void operator()(std::int64_t i) const {
-    if (piece.is_long(i)) {
-      heads[i] = kInPieces << kAtBits | std::uint32_t(kLongBits);
-      info[i] = 0;
-      return;
-    }
-    const auto size = size_of_part(code, piece.whole(i), piece.cols);
-    heads[i] = std::uint32_t(piece.size(i)) << kAtBits | (std::uint32_t(size.bits) & kAtMask);
-    info[i] = std::uint8_t(unsigned(size.table) | size.faults << 3);
+  std::uint8_t* info;  // table and fault
+  template <class Lanes>
+  constexpr void operator()(std::int64_t i, const Lanes& lanes) const {
+    const bool apart = piece.is_long(i);
+    const auto size = apart ? PartSize{.bits = kLongBits} : size_of_part(code, piece.whole(i), piece.cols, lanes);
+    if (lanes.number() != 0) return;
+    heads[i] = (apart ? kInPieces : std::uint32_t(piece.size(i))) << kAtBits |
+               (std::uint32_t(size.bits) & kAtMask);
+    info[i] = std::uint8_t(unsigned(size.table) | unsigned(size.fault) << 3);
   }
 };
 
@@ -107,92 +125,71 @@ struct PlaceLists {
 
 /// The same for parts of long lists.
 struct SizeLong {
-  RowPiece piece;
+  ListRange piece;
   PackedCode code;
   LongLists longs;
-  constexpr void operator()(std::int64_t t) const {
-    if (t == longs.parts) return void(longs.words[t] = 0);
-    const auto list = longs.list_of(t);
-    const auto size =
-        size_of_part(code, piece.part(longs.vertices[list], t - longs.first_part[list]), piece.cols);
-    longs.table[t] = std::uint8_t(size.table);
-    longs.words[t] = (size.bits + 31) / 32 + (size.faults ? kFault : 0);
+  template <class Lanes>
+  constexpr void operator()(std::int64_t t, const Lanes& lanes) const {
+    PartSize size;
+    if (t < longs.parts) {
+      const auto list = longs.list_of(t);
+      size = size_of_part(code, piece.part(longs.vertices[list], t - longs.first_part[list]), piece.cols,
+                          lanes);
+    }
+    if (lanes.number() != 0) return;
+    longs.words[t] = (size.bits + 31) / 32 + (size.fault ? kFault : 0);
+    if (t < longs.parts) longs.table[t] = std::uint8_t(size.table);
   }
 };
 
-/// The lists of a piece; `words` begins with the first group's. What lies in a list's first and last word goes to `edges`, as these
-/// words may have bits of other lists.
+/// The lists of a piece; `words` begins with the first group's.
 struct WriteLists {
-  RowPiece piece;
+  ListRange piece;
   PackedCode code;
   LongLists longs;
   const std::uint32_t* heads;
   const std::uint8_t* info;
   const Offset* before;  // words of the groups before each
   std::uint32_t* words;
-  std::uint32_t* edges;  // two for each vertex
-  constexpr void operator()(std::int64_t i) const {
+  template <class Lanes>
+  constexpr void operator()(std::int64_t i, const Lanes& lanes) const {
     const auto size = piece.size(i);
     if (size == 0) return;
-    PartWriter out(words + before[i / kPackedGroup], std::int64_t(heads[i] & kAtMask));
-    if (piece.is_long(i)) {
-      const auto at = std::uint64_t(longs.begin(longs.number_of(Index(i))));
-      out.put(std::uint32_t(size), 32);
-      out.put(std::uint32_t(at), 32);
-      out.put(std::uint32_t(at >> 32), 32);
-    } else {
-      write_part(code, piece.whole(i), info[i] & (kPackedTables - 1), out);
-    }
-    edges[2 * i] = out.first(), edges[2 * i + 1] = out.last();
+    auto* const group = words + before[i / kPackedGroup];
+    const auto bit = std::int64_t(heads[i] & kAtMask);
+    if (!piece.is_long(i))
+      return write_part(code, piece.whole(i), info[i] & (kPackedTables - 1), group, bit, lanes);
+    if (lanes.number() != 0) return;
+    const auto at = std::uint64_t(longs.begin(longs.number_of(Index(i))));
+    BitsInto out(lanes, group, bit);
+    out.put(std::uint32_t(size), 32);
+    out.put(std::uint32_t(at), 32);
+    out.put(std::uint32_t(at >> 32), 32);
+    out.finish();
   }
 };
 
-/// The words of a group in which lists begin or end, and its base.
-struct WriteEdges {
-  std::int64_t vertices;
-  const std::uint32_t* heads;
-  const std::uint32_t* edges;
+/// The bases of groups; the words of earlier pieces come before.
+struct PlaceGroups {
   const Offset* before;
-  std::uint32_t* words;
   std::uint64_t* bases;
-  std::int64_t words_before;  // of earlier pieces
-  constexpr void operator()(std::int64_t g) const {
-    bases[g] = std::uint64_t(words_before + before[g]);
-    auto* const out = words + before[g];
-    const auto ends = before[g + 1] - before[g];
-    std::int64_t word = 0;
-    std::uint32_t bits = 0;
-    const auto last = std::min(vertices, (g + 1) * kPackedGroup);
-    for (auto i = g * kPackedGroup; i < last; ++i) {
-      if (heads[i] >> kAtBits == 0) continue;
-      const auto begin = std::int64_t(heads[i] & kAtMask) / 32;
-      const auto end = i + 1 < last ? (std::int64_t(heads[i + 1] & kAtMask) - 1) / 32 : ends - 1;
-      if (begin != word) out[word] = bits, bits = 0;
-      bits |= edges[2 * i];
-      word = begin;
-      if (end == begin) continue;
-      out[word] = bits;
-      word = end, bits = edges[2 * i + 1];
-    }
-    if (ends > 0) out[word] = bits;
-  }
+  std::int64_t words_before;
+  constexpr void operator()(std::int64_t g) const { bases[g] = std::uint64_t(words_before + before[g]); }
 };
 
 /// The parts of long lists, each of which begins at a word, and their directories.
 struct WriteLong {
-  RowPiece piece;
+  ListRange piece;
   PackedCode code;
   LongLists longs;
   std::uint32_t* words;  // of long lists, from the first of the graph on
-  constexpr void operator()(std::int64_t t) const {
+  template <class Lanes>
+  constexpr void operator()(std::int64_t t, const Lanes& lanes) const {
     const auto list = longs.list_of(t);
     const auto number = t - longs.first_part[list];
     const auto begin = longs.begin(list), at = longs.place(list, t);
-    words[begin + number] = std::uint32_t(at - begin);
-    PartWriter out(words + at, 0);
-    write_part(code, piece.part(longs.vertices[list], number), longs.table[t], out);
-    words[at] = out.first();
-    if (out.last_word() != words + at) *out.last_word() = out.last();
+    if (lanes.number() == 0) words[begin + number] = std::uint32_t(at - begin);
+    write_part(code, piece.part(longs.vertices[list], number), longs.table[t], words + at, 0, lanes);
   }
 };
 
@@ -205,5 +202,5 @@ struct AddToBases {
 
 }  // namespace penstock
 
-#define PENSTOCK_FOR_EACH_PACKED_STEP(X) \
-  X(SizeLists) X(PlaceLists) X(SizeLong) X(WriteLists) X(WriteEdges) X(WriteLong) X(AddToBases)
+#define PENSTOCK_FOR_EACH_PACKED_STEP(X) X(PlaceLists) X(PlaceGroups) X(AddToBases)
+#define PENSTOCK_FOR_EACH_PACKED_PART(X) X(SizeLists) X(SizeLong) X(WriteLists) X(WriteLong)

@@ -19,7 +19,9 @@ Array<const std::byte> as_bytes(const Array<const T>& a) {
 /// which waits for the stream.
 class PartUpload {
  public:
-  PartUpload(const Array<const std::byte>& from, Stream stream);
+  /// `inside`: the array is a part of another one, whose other parts may be uploaded at the same time: a page that it shares with the part
+  /// before is not locked, but copied.
+  PartUpload(const Array<const std::byte>& from, Stream stream, bool inside = false);
   ~PartUpload() { drain(stream_); }  // before the locks go
   PartUpload(const PartUpload&) = delete;
   PartUpload& operator=(const PartUpload&) = delete;
@@ -33,6 +35,7 @@ class PartUpload {
   Array<const std::byte> from_;
   Stream stream_;
   std::vector<std::shared_ptr<void>> locks_;
+  std::vector<std::byte> shared_;  // a copy of the bytes before the first page that is locked
   bool locking_;
   std::int64_t ready_ = 0;  // bytes whose pages are locked, or need not be
 };

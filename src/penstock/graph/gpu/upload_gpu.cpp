@@ -13,6 +13,7 @@ namespace {
 constexpr std::int64_t kUploadPiece = 64 << 20;
 // Pieces begin at multiples of this, so that no page belongs to two of them.
 constexpr std::uintptr_t kUploadAlign = 2 << 20;
+constexpr std::uintptr_t kLockedPage = 4096;
 
 /// The bytes from `at` on that are locked and copied together. The rest is not left with less than can be locked.
 std::int64_t piece_from(const std::byte* at, std::int64_t left) {
@@ -24,18 +25,26 @@ std::int64_t piece_from(const std::byte* at, std::int64_t left) {
 
 }  // namespace
 
-PartUpload::PartUpload(const Array<const std::byte>& from, Stream stream)
+PartUpload::PartUpload(const Array<const std::byte>& from, Stream stream, bool inside)
     : from_(from),
       stream_(stream),
       locking_(stream.where.is_gpu() && from.place.memory == Memory::host && from.size >= kLeastLocked) {
   if (!locking_) ready_ = from.size;
+  if (!locking_ || !inside) return;
+  const auto past = reinterpret_cast<std::uintptr_t>(from.data) % kLockedPage;
+  if (past == 0) return;
+  shared_.assign(from.data, from.data + (kLockedPage - past));
+  ready_ = std::ssize(shared_);
 }
 
 void PartUpload::copy(void* to, std::int64_t first, std::int64_t bytes) {
   for (std::int64_t done = 0; done < bytes;) {
     while (first + done >= ready_) lock_next();
-    const auto here = std::min(bytes - done, ready_ - (first + done));
-    copy_async(static_cast<std::byte*>(to) + done, from_.data + first + done, here, stream_);
+    const auto shared = std::ssize(shared_);
+    const auto end = first + done < shared ? shared : ready_;
+    const auto here = std::min(bytes - done, end - (first + done));
+    const auto* const at = first + done < shared ? shared_.data() : from_.data;
+    copy_async(static_cast<std::byte*>(to) + done, at + first + done, here, stream_);
     done += here;
     poll_interrupt();
   }
