@@ -155,6 +155,24 @@ TEST(BfsRule, SmallFrontiersStayInOneKernel) {
   EXPECT_TRUE(is_small(kSmallVertices, kSmallEdges));
   EXPECT_FALSE(is_small(kSmallVertices + 1, 0));
   EXPECT_FALSE(is_small(1, kSmallEdges + 1));
+  EXPECT_TRUE(is_small(1, kSmallEdges + 1, true));
+  EXPECT_FALSE(is_small(1, kSmallNearEdges + 1, true));
+  EXPECT_FALSE(is_small(kSmallVertices + 1, 0, true));
+}
+
+TEST(BfsRule, ListsOnTheGpuAreAskedWhereFewWouldStayOpen) {
+  // A web: the frontier has a fifth of 285 M edges, and most neighbours of a vertex are in one place.
+  EXPECT_FALSE(asks_near(2.7e6, 57e6, 285e6, 14.4e6, 17, kNearAsk, 1));
+  // A social network: two thirds of the edges leave the frontier.
+  EXPECT_TRUE(asks_near(2.5e6, 176e6, 270e6, 5.4e6, 12, kNearAsk, 1));
+  EXPECT_TRUE(asks_near(4.4e6, 50e6, 270e6, 1e6, 12, kNearAskPacked, 1));
+  // Levels that asked in vain make the next ones doubtful.
+  EXPECT_TRUE(asks_near(1e6, 90e6, 270e6, 5e6, 20, kNearAsk, 1));
+  EXPECT_FALSE(asks_near(1e6, 90e6, 270e6, 5e6, 20, kNearAsk, 8));
+  EXPECT_FALSE(asks_near(1, 1, 100, 100, 1, kNearAsk, 1));
+  // A frontier that all edges leave leaves nothing open.
+  EXPECT_EQ(near_up_cost(0, 100, 100, 1), 0);
+  EXPECT_TRUE(asks_near(10, 100, 100, 10, 10, kNearAsk, 1));
 }
 
 TEST(BfsRule, SamplesAreAskedWhereListsWouldCostMore) {

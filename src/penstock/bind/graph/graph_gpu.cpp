@@ -61,6 +61,7 @@ nb::tuple as_tuple(const BfsGpuResult& r, const BfsGpuOptions& options) {
     step["kind"] = std::string(kBfsStepKinds[static_cast<int>(s.kind)]);
     step["first_level"] = s.first_level, step["levels"] = s.levels;
     step["frontier"] = s.frontier, step["edges"] = s.edges, step["open"] = s.open;
+    step["seconds"] = s.seconds;
     steps.append(step);
   }
   nb::dict told;

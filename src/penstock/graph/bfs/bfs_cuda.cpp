@@ -80,6 +80,7 @@ class BfsRun {
     out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
     access_ = out.access_or_best(options.access);
     ledger_ = LinkLedger(std::max(out.far_bytes(), lists_in().far_bytes()));
+    s_.near = !ledger_.bounds();
     if (ledger_.bounds() && !work_.open_segments.data) {
       work_.open_segments = out.take<gpu::Segment>(gpu::most_segments(out.edges()), "the cut lists");
       s_.open_segments = work_.open_segments.data;
@@ -183,7 +184,7 @@ class BfsRun {
     auto now = look();
     result_.reached = now.frontier;
     for (Index depth = 0; now.frontier > 0;) {
-      if (is_small(now.frontier, std::int64_t(now.long_edges))) {
+      if (is_small(now.frontier, std::int64_t(now.long_edges), s_.near && now.segments == 0)) {
         now = small(now, depth);
         if (now.frontier == 0) break;
         fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
@@ -198,28 +199,34 @@ class BfsRun {
   }
 
   gpu::BfsCounts small(const gpu::BfsCounts& from, Index& depth) {
+    const auto begin = Clock::now();
     gpu::small_levels(out_view_, s_, from.frontier, depth, access_, options_.count, stream());
     const auto& now = look();
     result_.steps.push_back({.kind = BfsStepKind::small,
                              .first_level = depth + 1,
                              .levels = now.depth - depth,
                              .frontier = from.frontier,
-                             .edges = std::int64_t(from.edges)});
+                             .edges = std::int64_t(from.edges),
+                             .seconds = since(begin)});
     depth = result_.depth = now.depth;
     result_.reached += now.reached;
     return now;
   }
 
   gpu::BfsCounts level(const gpu::BfsCounts& from, Index depth) {
+    const auto begin = Clock::now();
     const auto unvisited = double(work_.candidates - result_.reached);
-    const bool turn = options_.method == BfsMethod::automatic &&
-                      asks_samples(from.frontier, double(from.link_edges), unvisited);
+    const double mean_degree = double(g_.edges()) / double(std::max<std::int64_t>(1, work_.candidates));
+    const bool turn =
+        options_.method == BfsMethod::automatic &&
+        (s_.near ? asks_near(from.frontier, double(from.edges), double(g_.edges()), unvisited, mean_degree,
+                             in_view_.sample_size == 0 && g_.is_packed() ? kNearAskPacked : kNearAsk, doubt_)
+                 : asks_samples(from.frontier, double(from.link_edges), unvisited));
     const bool up = turn && in_;
     if (turn && !in_) result_.missed += std::int64_t(from.edges);
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
     const double entry_bytes = lists_in().far_entry_bytes();
     const double spared = far_bytes(double(from.far_edges), from.far_lists, g_.far_entry_bytes());
-    const double mean_degree = double(g_.edges()) / double(std::max<std::int64_t>(1, work_.candidates));
     if (up) {
       gpu::ask_samples(in_view_, s_, stream());
       gpu::choose_way(in_view_, s_,
@@ -230,6 +237,7 @@ class BfsRun {
                        .mean_degree = mean_degree,
                        .factor = ledger_.factor(),
                        .spare = ledger_.spare(),
+                       .near = s_.near,
                        .far_bytes = spared,
                        .bytes_of_entry = entry_bytes},
                       stream());
@@ -243,13 +251,15 @@ class BfsRun {
     if (up && now.spent > 0)
       ledger_.add(double(now.spent), up_cost(now.open, double(from.edges), double(g_.edges()), mean_degree),
                   spared, now.down != 0);
+    if (up) doubt_ = now.down ? 2 * doubt_ : 1;
     const auto kind = !up ? BfsStepKind::top_down : now.down ? BfsStepKind::mixed : BfsStepKind::bottom_up;
     result_.steps.push_back({.kind = kind,
                              .first_level = depth,
                              .levels = now.frontier > 0,
                              .frontier = from.frontier,
                              .edges = std::int64_t(from.edges),
-                             .open = now.open});
+                             .open = now.open,
+                             .seconds = since(begin)});
     return now;
   }
 
@@ -274,6 +284,7 @@ class BfsRun {
   ListView out_view_, in_view_;
   Access access_ = Access::aligned;
   LinkLedger ledger_;
+  double doubt_ = 1;  // doubled by a level whose samples were asked in vain
   BfsGpuResult result_;
 };
 

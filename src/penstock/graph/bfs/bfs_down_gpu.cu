@@ -1,7 +1,7 @@
 // A top-down step: it walks the lists of the frontier in the order of the vertices, which is the order of their addresses.
 // Warps claim the next vertices from one counter, so that all of them read in the same part of the edges. A list that the
 // sample holds as a whole is walked by one thread without using the link; lists above kSegment are cut, and warps share the
-// pieces.
+// pieces. Lists in the GPU's own memory are walked 32 at a time, as if they were one.
 #include "penstock/graph/bfs/bfs_visit_gpu.cuh"
 
 namespace penstock::gpu {
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
     const bool mine = lane < at_once && at < unsigned(frontier);
     const Index v = mine ? s.list[at] : 0;
     bool read = mine;
-    if (mine && g.sample_size > 0) {
+    if (!(kTogether<A, Count> && s.near) && mine && g.sample_size > 0) {
       const uint4 last = sample_of(g, v, g.sample_size / 4 - 1);
       if (is_whole(last.w)) {
         read = false;
@@ -49,7 +49,9 @@ __global__ void __launch_bounds__(kThreads)
     ListOf<A> list;
     if (read) list = list_of<A>(g, v);
     if (list.size() > kSegment) list.end = list.begin;  // walk_segments walks it
-    if constexpr (A == Access::packed) {
+    if constexpr (kTogether<A, Count>) {
+      walk_as_one<A>(g, list, v, [&](Index u, Index from) { reach(s, u, from); });
+    } else if constexpr (A == Access::packed) {
       walk_packed<Count>(g, list, Reach{s});
     } else if constexpr (A == Access::strided) {
       walk<A, Count>(list, g.counts, [&](Offset, Index u) { reach(s, u, v); });

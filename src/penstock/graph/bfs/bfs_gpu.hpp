@@ -34,6 +34,7 @@ struct BfsStep {
   std::int64_t edges = 0;
   // Vertices whose samples had no neighbour in the frontier, and may not be the whole list.
   std::int64_t open = 0;
+  double seconds = 0;  // until the host knew the next frontier
 };
 
 struct BfsGpuResult {

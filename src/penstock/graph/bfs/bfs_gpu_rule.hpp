@@ -32,9 +32,11 @@ inline constexpr double kAskCost = 3;
 /// The largest frontiers that the one-kernel mode takes; for larger ones order and balance are worth the launches. Edges are
 /// those of lists that the sample does not hold; one warp may have to walk all of them.
 inline constexpr std::int64_t kSmallVertices = 64 << 10, kSmallEdges = 16 << 10;
+/// The same for lists in the GPU's own memory, if none has more than kSmallList entries.
+inline constexpr std::int64_t kSmallNearEdges = 256 << 10, kSmallList = 4096;
 
-constexpr bool is_small(std::int64_t vertices, std::int64_t long_edges) {
-  return vertices <= kSmallVertices && long_edges <= kSmallEdges;
+constexpr bool is_small(std::int64_t vertices, std::int64_t long_edges, bool near = false) {
+  return vertices <= kSmallVertices && long_edges <= (near ? kSmallNearEdges : kSmallEdges);
 }
 
 /// The cost of a top-down step from `vertices` vertices with `long_edges` edges in lists that the sample does not hold.
@@ -54,6 +56,31 @@ constexpr double up_cost(double open, double frontier_edges, double all_edges, d
   const double probes = frontier_edges * mean_degree < all_edges ? mean_degree : all_edges / frontier_edges;
   const double sectors = probes / kEntriesOfSector;
   return open * kSectorCost * (sectors > 1 ? sectors : 1);
+}
+
+// Where all lists are in the GPU's own memory, reads in any order cost about the same, and what binds is how many entries are
+// compared with a bitmap. So the unit of these costs is an entry that a top-down step walks.
+/// Where a list is, and asking a vertex's sample, or the beginning of its packed list.
+inline constexpr double kNearList = 2, kNearAsk = 2, kNearAskPacked = 6;
+/// A step of a probe, which eight lanes do together, one after the other in a list.
+inline constexpr double kNearStep = 4;
+
+constexpr double near_down_cost(double vertices, double edges) { return edges + kNearList * vertices; }
+/// What up_cost() is.
+constexpr double near_up_cost(double open, double frontier_edges, double all_edges, double mean_degree) {
+  constexpr double kEntriesOfStep = 8;
+  const double probes = frontier_edges * mean_degree < all_edges ? mean_degree : all_edges / frontier_edges;
+  const double steps = probes / kEntriesOfStep;
+  return open * (kNearList + kNearStep * (steps > 1 ? steps : 1));
+}
+/// What asks_samples() is: whether a bottom-up step is expected to cost less, if each of four entries of a sample is in the frontier with
+/// the same probability. `doubt`: how many times as much such steps are taken to cost.
+constexpr bool asks_near(double vertices, double edges, double all_edges, double unvisited,
+                         double mean_degree, double ask, double doubt) {
+  const double others = edges < all_edges ? 1 - edges / all_edges : 0;
+  const double open = unvisited * others * others * others * others;
+  return near_down_cost(vertices, edges) >
+         doubt * (ask * unvisited + near_up_cost(open, edges, all_edges, mean_degree));
 }
 
 /// A search reads over the link at most the lists that are not on the GPU, once, and beyond that this share of them and so many

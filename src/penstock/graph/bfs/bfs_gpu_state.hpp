@@ -37,7 +37,7 @@ struct BfsCounts {
 /// A level of the one-kernel mode.
 struct SmallCounts {
   unsigned long long long_edges = 0;
-  Index size = 0, unused = 0;
+  Index size = 0, longest = 0;  // longest: of its vertices' lists
 };
 
 /// A search of a whole graph, or the share that one part has in a search. `front`, `all_visited` and `all_parents` are about
@@ -54,6 +54,7 @@ struct BfsState {
   Bits* all_visited = nullptr;       // where top-down steps set bits: it contains `visited`
   Index* all_parents = nullptr;      // where top-down steps write predecessors: it contains `parents`
   Index first = 0;                   // the graph's number of the part's vertex 0
+  bool near = false;                 // all lists are on this GPU: their order costs nothing
   Bits* open = nullptr;              // vertices whose samples did not answer
   Index* list = nullptr;             // the frontier as an ascending list
   Index* open_list = nullptr;        // `open` as an ascending list
@@ -80,6 +81,7 @@ void step_down(const ListView& g, const BfsState& s, Index frontier, Index segme
 struct UpChoice {
   double frontier = 0, edges = 0, long_edges = 0, all_edges = 0, mean_degree = 0;
   double factor = 1, spare = -1;  // LinkLedger's
+  bool near = false;              // BfsState::near
   double far_bytes = 0;           // of the frontier's lists
   double bytes_of_entry = 4;      // of a list over the link, on average
 };

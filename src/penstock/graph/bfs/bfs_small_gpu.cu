@@ -27,7 +27,9 @@ struct Queue {
   __device__ void push(Index u) const {
     next[atomicAdd(&count->size, 1)] = u;
     const Offset degree = degree_of(g, u);
-    if (degree > g.sample_size) atomicAdd(&count->long_edges, static_cast<unsigned long long>(degree));
+    if (degree <= g.sample_size) return;
+    atomicAdd(&count->long_edges, static_cast<unsigned long long>(degree));
+    if (degree > kSmallList) atomicMax(&count->longest, Index(degree));
   }
 };
 
@@ -54,7 +56,7 @@ __device__ void small_level(const ListView& g, const Queue& q, const Index* now,
     const bool mine = lane < at_once && first + lane < size;
     const Index v = mine ? __ldcg(&now[first + lane]) : 0;
     bool read = mine;
-    if (mine && g.sample_size > 0) {
+    if (!(kTogether<A, Count> && q.s.near) && mine && g.sample_size > 0) {
       const int parts = g.sample_size / 4;
       if (is_whole(sample_of(g, v, parts - 1).w)) {
         read = false;
@@ -74,7 +76,11 @@ __device__ void small_level(const ListView& g, const Queue& q, const Index* now,
     }
     ListOf<A> list;
     if (read) list = list_of<A>(g, v);
-    if constexpr (A == Access::packed) {
+    if constexpr (kTogether<A, Count>) {
+      walk_as_one<A>(g, list, v, [&](Index u, Index from) {
+        if (q.claim(u, from)) q.push(u);
+      });
+    } else if constexpr (A == Access::packed) {
       walk_packed<Count>(g, list, Claim{q});
     } else if constexpr (A == Access::strided) {
       walk<A, Count>(list, g.counts, [&](Offset, Index u) {
@@ -108,11 +114,12 @@ __global__ void __launch_bounds__(kThreads, 2) run_small(ListView g, BfsState s,
     grid.sync();
     size = __ldcg(&count->size);
     const auto long_edges = std::int64_t(__ldcg(&count->long_edges));
+    const bool has_long = __ldcg(&count->longest) > kSmallList;
     if (size > 0) ++depth;
     reached += size;
     Index* const other = now;
     now = next, next = other;
-    if (size == 0 || !is_small(size, long_edges)) break;
+    if (size == 0 || !is_small(size, long_edges, s.near && !has_long)) break;
   }
   if (me == 0) s.counts->depth = depth, s.counts->frontier = size, s.counts->reached = reached;
   if (size == 0) return;

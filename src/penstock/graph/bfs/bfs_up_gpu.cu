@@ -5,6 +5,7 @@
 #include "penstock/graph/bfs/bfs_gpu_rule.hpp"
 #include "penstock/graph/bfs/bfs_spend_gpu.cuh"
 #include "penstock/graph/bfs/bfs_visit_gpu.cuh"
+#include "penstock/graph/gpu/compact_gpu.cuh"
 
 namespace penstock::gpu {
 namespace {
@@ -15,20 +16,45 @@ constexpr int kAskPacked = 16;
 
 /// Asks the beginning of v's packed list for a neighbour in the frontier: its number, or -1. `whole` = whether that was all of it.
 __device__ Index ask_packed(const ListView& in, const BfsState& s, Index v, bool& whole) {
+  constexpr int kBatch = 4;  // entries that are looked up at once
   const auto list = packed_list(in.packed, v);
   whole = list.near && list.size() <= kAskPacked;
-  Index parent = -1;
-  if (!list.near) return parent;
-  walk_first<false>(in, list, kAskPacked, [&](Index u) {
-    if (!has(s.front, u)) return false;
-    parent = u;
-    return true;
-  });
-  return parent;
+  if (!list.near || list.size() == 0) return -1;
+  const auto start = packed_start(in.packed, list.words, piece_place(list, 0), list.vertex);
+  const auto here = int(min(Offset(kPackedChunk), list.size())), most = min(here, kAskPacked);
+  const auto chunk = packed_chunk(list.words, start.at, here - 1);
+  std::uint32_t id = start.first;
+  auto at = chunk.at;
+  for (int base = 0; base < most; base += kBatch) {
+    Index ids[kBatch];
+    bool hit[kBatch];
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) {
+      const int i = base + j;
+      ids[j] = -1;
+      if (i >= most) continue;
+      if (i > 0) {
+        const unsigned which = (chunk.low >> (i - 1) & 1) | (chunk.high >> (i - 1) & 1) << 1;
+        const int width = table_width(start.table, which);
+        id += bits_at(list.words, at, width) + in.packed.step;
+        at += width;
+      }
+      ids[j] = Index(id);
+    }
+#pragma unroll
+    for (int j = 0; j < kBatch; ++j) hit[j] = ids[j] >= 0 && has(s.front, ids[j]);
+    Index found = -1;
+#pragma unroll
+    for (int j = kBatch - 1; j >= 0; --j)
+      if (hit[j]) found = ids[j];
+    if (found >= 0) return found;
+  }
+  return -1;
 }
 
 /// Asks the samples. A warp takes 1024 vertices; those that have to be asked are packed first, so that every lane has one.
-/// `lists`: there is no sample, and packed lists are asked instead.
+/// `lists`: there is no sample, and packed lists are asked instead. Vertices without an answer are listed at once, or marked in s.open
+/// where their order matters.
 template <bool lists>
 __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
   __shared__ std::uint16_t packed[kWarps][1024];
@@ -40,18 +66,11 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
        group += std::int64_t(gridDim.x) * kWarps) {
     const auto w = group * 32 + lane;
     const Bits old = w < s.words ? s.visited[w] : ~Bits(0);
-    if ((parts == 0 && !lists) || !__any_sync(kAll, ~old != 0)) {
-      if (w < s.words) s.open[w] = ~old;
+    if ((parts == 0 && !lists && !s.near) || !__any_sync(kAll, ~old != 0)) {
+      if (w < s.words && !s.near) s.open[w] = ~old;
       continue;
     }
-    int position = __popc(~old);
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2)
-      if (const int other = __shfl_up_sync(kAll, position, d); lane >= d) position += other;
-    const int total = __shfl_sync(kAll, position, 31);
-    position -= __popc(~old);
-    for (Bits left = ~old; left != 0; left &= left - 1)
-      packed[warp][position++] = std::uint16_t(lane * 32 + __ffs(int(left)) - 1);
+    const Index total = gather_bits(~old, packed[warp]);
     found_words[warp][lane] = open_words[warp][lane] = 0;
     __syncwarp();
     for (int t = lane; t < total; t += 32) {
@@ -87,9 +106,16 @@ __global__ void __launch_bounds__(kThreads) ask(ListView in, BfsState s) {
       }
     }
     __syncwarp();
+    const Bits open = open_words[warp][lane];
     if (w < s.words) {
-      s.open[w] = open_words[warp][lane];
+      if (!s.near) s.open[w] = open;
       if (const Bits found = found_words[warp][lane]) s.visited[w] = old | found;
+    }
+    if (s.near && __any_sync(kAll, open != 0)) {
+      const Index count = gather_bits(open, packed[warp]);
+      Index at = lane == 0 ? atomicAdd(&s.counts->open, count) : 0;
+      at = __shfl_sync(kAll, at, 0);
+      for (Index t = lane; t < count; t += 32) s.open_list[at + t] = Index(group * 1024) + packed[warp][t];
     }
     __syncwarp();
   }
@@ -102,8 +128,9 @@ __global__ void __launch_bounds__(kThreads) add_open(ListView in, BfsState s) {
 }
 
 __global__ void decide(BfsCounts* counts, UpChoice c) {
-  const double down = down_cost(c.frontier, c.long_edges);
-  counts->down = down < c.factor * up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
+  const double down = c.near ? near_down_cost(c.frontier, c.edges) : down_cost(c.frontier, c.long_edges);
+  const auto up = c.near ? near_up_cost : up_cost;
+  counts->down = down < c.factor * up(counts->open, c.edges, c.all_edges, c.mean_degree);
   const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
   counts->limit = up_limit(c.spare, c.far_bytes, most);
 }

@@ -56,6 +56,17 @@ __device__ inline List share_of(List list) {
   return list;
 }
 
+/// Whether a warp walks the lists of its lanes as one. Instrumented kernels walk them one by one.
+template <Access A, bool Count>
+inline constexpr bool kTogether = (A == Access::direct || A == Access::packed) && !Count;
+
+/// Walks them: calls f(u, v) for every u in the list of lane's v.
+template <Access A, class F>
+__device__ void walk_as_one(const ListView& g, const ListOf<A>& list, Index v, F&& f) {
+  if constexpr (A == Access::packed) walk_packed_together(g, list, f);
+  else walk_together(list, v, f);
+}
+
 /// Adds the segments of v's list to `segments`; one thread calls.
 __device__ inline void cut(Segment* segments, Index v, Offset degree, Index* count) {
   const auto pieces = Index((degree + kSegment - 1) / kSegment);

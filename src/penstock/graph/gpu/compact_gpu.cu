@@ -16,10 +16,15 @@ __global__ void __launch_bounds__(kThreads) count_words(const Bits* bits, std::i
 
 __global__ void __launch_bounds__(kThreads)
     write_words(const Bits* bits, std::int64_t words, const Index* starts, Index* list) {
-  const unsigned lane = threadIdx.x & 31;
-  visit_bits(bits, words, starts, [=](std::int64_t w, Bits word, Index position) {
-    if (word >> lane & 1) list[position + __popc(word & ((1u << lane) - 1))] = Index(w * 32 + lane);
-  });
+  static_assert(kBlockWords == kThreads);
+  __shared__ std::uint16_t local[kThreads / 32][kWarpBits];
+  const int warp = int(threadIdx.x / 32);
+  const auto w = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  const Index count = gather_bits(w < words ? bits[w] : 0, local[warp]);
+  Index all;
+  const Index position = starts[blockIdx.x] + sum_before_warp(count, &all);
+  const auto first = Index((w - (threadIdx.x & 31)) * 32);
+  for (auto t = Index(threadIdx.x & 31); t < count; t += 32) list[position + t] = first + local[warp][t];
 }
 
 /// The sum of `mine` over all lower threads of the block; *all = the sum over the block.

@@ -98,7 +98,41 @@ __device__ void walk(const List& list, LinkCounts* counts, F&& f) {
   }
 }
 
-/// The same for the list of any policy.
+/// Walks the lists of all lanes of a warp together, as if they were one: calls f(id, v of the list's lane) for every entry. For lists in
+/// the GPU's own memory, most of which are shorter than a warp is wide. All lanes call it; the lists have fewer than 2^31 entries in
+/// all.
+template <class F>
+__device__ void walk_together(const List& list, Index v, F&& f) {
+  constexpr int kBatch = 4;  // loads in flight for each lane
+  const int lane = int(threadIdx.x & 31), size = int(list.size());
+  int before = size;  // becomes the inclusive, then the exclusive sum over the lanes
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2)
+    if (const int other = __shfl_up_sync(kAll, before, d); lane >= d) before += other;
+  const int total = __shfl_sync(kAll, before, 31);
+  before -= size;
+  // Entry n of all is entry n of the array that begins here, if it is in this lane's list.
+  const auto start = reinterpret_cast<unsigned long long>(list.ids + (list.begin - before));
+  for (int base = 0; base < total; base += 32 * kBatch) {
+    Index id[kBatch], from[kBatch];
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b) {
+      const int n = base + b * 32 + lane;
+      int of = 0;
+#pragma unroll
+      for (int step = 16; step > 0; step /= 2)  // the last lane that has at most n entries before it
+        if (__shfl_sync(kAll, before, of + step) <= n) of += step;
+      const auto* ids = reinterpret_cast<const Index*>(__shfl_sync(kAll, start, of));
+      from[b] = __shfl_sync(kAll, v, of);
+      id[b] = n < total ? read_once(ids + n) : -1;
+    }
+#pragma unroll
+    for (int b = 0; b < kBatch; ++b)
+      if (id[b] >= 0) f(id[b], from[b]);
+  }
+}
+
+/// walk() for the list of any policy.
 template <Access A, bool Count, class F>
 __device__ void walk(const ListView& g, const ListOf<A>& list, F&& f) {
   if constexpr (A == Access::packed) {

@@ -138,6 +138,143 @@ __device__ void walk_packed(const ListView& g, const PackedList& list, F&& f) {
   }
 }
 
+/// The chunks that the lanes of a warp hold. Entries are numbered through them.
+struct LaneChunks {
+  PackedChunk32 chunk;                  // of this lane
+  std::uint32_t table = 0, column = 0;  // the column that its first gap is added to
+  int before = 0;                       // entries of the lanes before this one
+  int gap_bits = 0;                     // that its gaps take: behind them are its lengths
+  bool near = true;                     // its list is among PackedListsView::near
+};
+constexpr int kGapBits = 10;  // in which gap_bits is passed on: at most 32 gaps of 31 bits
+
+/// An entry of the chunks, before the gaps of its list are added up.
+struct LaneEntry {
+  int of = 0, entry = 0;  // the lane whose chunk it is in, and its number there
+  std::uint32_t column = 0, gap = 0, length = 0;
+  bool live = false;
+};
+/// Reads entry n of the chunks; `skip`: 1 where these are the first ones of their lists, whose first entries have no gap.
+template <bool Lengths, class Ones>
+__device__ LaneEntry entry_of(const PackedListsView& p, const LaneChunks& mine, int n, int total, int skip,
+                              Ones ones) {
+  LaneEntry out;
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2)  // the last lane that has at most n entries before it
+    if (const int b = __shfl_sync(kAll, mine.before, out.of + step); b <= n) out.of += step;
+  const int packed =
+      __shfl_sync(kAll, mine.gap_bits | int(mine.near) << kGapBits | mine.before << (kGapBits + 1), out.of);
+  PackedChunk32 c;
+  c.at = __shfl_sync(kAll, (long long)(mine.chunk.at), out.of);
+  c.low = __shfl_sync(kAll, mine.chunk.low, out.of), c.high = __shfl_sync(kAll, mine.chunk.high, out.of);
+  const auto table = __shfl_sync(kAll, mine.table, out.of);
+  out.column = __shfl_sync(kAll, mine.column, out.of);
+  out.entry = n - (packed >> (kGapBits + 1));
+  out.live = n < total;
+  if (!out.live) return out;
+  const auto* words = packed >> kGapBits & 1 ? p.near : p.far;
+  if (const int i = out.entry - skip; i >= 0) out.gap = packed_gap(words, c, table, i, ones) + p.step;
+  if constexpr (Lengths)
+    out.length = packed_length(p, words, c.at + (packed & ((1 << kGapBits) - 1)), out.entry);
+  return out;
+}
+/// The column of each lane's entry; `carried`: that of the entry before lane 0's, and then of lane 31's. All lanes call it.
+__device__ inline std::uint32_t column_of(const LaneEntry& e, std::uint32_t& carried) {
+  const int lane = int(threadIdx.x & 31);
+  std::uint32_t gap = e.gap;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const std::uint32_t other = __shfl_up_sync(kAll, gap, d);
+    if (lane >= d && e.entry >= d) gap += other;
+  }
+  const std::uint32_t id = gap + (e.entry > lane ? carried : e.column);
+  carried = __shfl_sync(kAll, id, 31);
+  return id;
+}
+
+/// Walks lists of at most kPackedWhole entries, one for each lane of a warp (it may be empty). Most lists are shorter than a warp is
+/// wide, so the warp takes them together, a chunk of each at a time: each lane reads the planes of its own chunk, and then all lanes
+/// take the entries of these chunks one after the other, whosever they are; columns are sums of gaps within each list. All lanes call
+/// f(LaneEntry[Parts], id[Parts]) for Parts entries each, whose ids are -1 where there is none.
+template <int Parts, bool Count, bool Lengths, class F>
+__device__ void walk_chunks(const ListView& g, const PackedList& mine, F&& f) {
+  __shared__ std::uint32_t shared_columns[kThreads];
+  const int lane = int(threadIdx.x & 31);
+  std::uint32_t* const columns = shared_columns + (threadIdx.x & ~31u);
+  const PackedListsView& p = g.packed;
+  int left = int(mine.size());
+  PackedStart start;
+  if (left > 0) start = packed_start(p, mine.words, mine.at, mine.vertex);
+  LaneChunks chunks{.table = start.table, .column = start.first, .near = mine.words == p.near};
+  [[maybe_unused]] std::uintptr_t counted = 0;
+  for (int skip = 1;; skip = 0) {
+    const int here = left < kPackedChunk ? left : kPackedChunk;
+    chunks.before = here;
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2)
+      if (const int other = __shfl_up_sync(kAll, chunks.before, d); lane >= d) chunks.before += other;
+    const int total = __shfl_sync(kAll, chunks.before, 31);
+    if (total == 0) break;
+    chunks.before -= here;
+    if (here > 0) {
+      chunks.chunk = packed_chunk(mine.words, start.at, here - skip);
+      const auto lengths = chunk_end(chunks.chunk, start.table, Popc{});
+      const auto end = next_chunk(p, lengths, here);
+      chunks.gap_bits = int(lengths - chunks.chunk.at);
+      if constexpr (Count)
+        if (!mine.near) count_bits(g.counts, mine.words, skip ? mine.at : start.at, end, counted);
+      start.at = end;
+    }
+    std::uint32_t carried = 0;
+    for (int base = 0; base < total; base += 32 * Parts) {
+      LaneEntry entries[Parts];
+      Index id[Parts];
+#pragma unroll
+      for (int part = 0; part < Parts; ++part)
+        entries[part] = entry_of<Lengths>(p, chunks, base + part * 32 + lane, total, skip, Popc{});
+#pragma unroll
+      for (int part = 0; part < Parts; ++part) {
+        const auto& one = entries[part];
+        const auto column = column_of(one, carried);
+        id[part] = one.live ? Index(column) : -1;
+        if (one.live && one.entry == kPackedChunk - 1) columns[one.of] = column;
+      }
+      f(entries, id);
+    }
+    __syncwarp();
+    if (left > kPackedChunk) chunks.column = columns[lane];
+    left -= here;
+    __syncwarp();
+  }
+}
+
+/// Walks the lists of all lanes of a warp: calls f(u, v) for every u in v's list. Each lane brings a list, which may be empty. Short
+/// lists come first, together.
+template <class F>
+__device__ void walk_packed_together(const ListView& g, const PackedList& list, F&& f) {
+  constexpr int kParts = 2;
+  const bool is_short = list.size() <= kPackedShort;
+  auto together = list;
+  if (!is_short) together.end = together.begin;
+  walk_chunks<kParts, false, false>(g, together,
+                                    [&](const LaneEntry(&entries)[kParts], const Index(&id)[kParts]) {
+                                      Index from[kParts];
+#pragma unroll
+                                      for (int part = 0; part < kParts; ++part)
+                                        from[part] = __shfl_sync(kAll, list.vertex, entries[part].of);
+#pragma unroll
+                                      for (int part = 0; part < kParts; ++part)
+                                        if (id[part] >= 0) f(id[part], from[part]);
+                                    });
+  for (unsigned left = __ballot_sync(kAll, !is_short); left != 0; left &= left - 1) {
+    const auto own = list_from(list, __ffs(int(left)) - 1);
+    decode<32, false>(g, own, kAll, [&](Offset, Index u, bool mine) {
+      if (mine) f(u, own.vertex);
+      return false;
+    });
+  }
+}
+
 /// Searches a list for an entry with hit(id), and returns it, or -1: as probe() of lists_gpu.cuh, by eight lanes. After each eight
 /// entries all lanes call done().
 template <bool Count, class F, class D>

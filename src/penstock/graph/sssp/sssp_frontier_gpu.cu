@@ -133,10 +133,9 @@ __global__ void __launch_bounds__(kThreads) mark_near(ListView g, PathState<D> s
   }
   count = sum_block(count);
   if (threadIdx.x == 0) s.starts[blockIdx.x] = count;
-  edges = sum_warp(edges), link = sum_warp(link);
-  if (lane != 0 || edges == 0) return;
-  atomicAdd(&s.counts->near_edges, edges);
-  atomicAdd(&s.counts->near_link, link);
+  if (count == 0) return;
+  add_block(&s.counts->near_edges, edges);
+  add_block(&s.counts->near_link, link);
 }
 
 template <class D>
