@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._choices import TILE_CUTS, one_of
 from penstock._io import store
 from penstock._matrix.csr import csr_array as whole_array
 from penstock._matrix.given import as_matrix
@@ -18,11 +20,13 @@ from penstock.dist._agree import agreed
 from penstock.dist._gpu import NO_DEVICE, tile_device
 from penstock.dist._load import _kind, generator_shape, open_on_all
 from penstock.dist._matrix import csr_array
+from penstock.dist._tile_choice import network_of
+from penstock.dist._tile_cuts.choice import Cut, equal_cuts, work_cuts
 from penstock.dist._tile_grid import even_grid, imbalance
 
 __all__ = ["tiled_array"]
 
-_ALIKE = ("tile_rows", "tile_cols", "grid", "transport", "whether there is a device")
+_ALIKE = ("tile_rows", "tile_cols", "grid", "transport", "cuts", "whether there is a device")
 _UNEVEN = 1.5  # most over mean entries of a rank, from which on explain() says so
 
 
@@ -49,17 +53,23 @@ class tiled_array:
         or float64. Dense: a NumPy array, the same on all ranks, float32, float64, or bool and uint8 for or_and.
     comm : ps.dist.Comm, optional
         Not needed with a `ps.dist.csr_array`.
-    tile_rows, tile_cols : int, optional
-        Of a tile; by default there are lcm(grid[0], grid[1]) tiles each way: all ranks have equally many, and any two
-        matrices on one grid fit together. Columns of a dense matrix are cut into grid[1] only. Smaller ones balance
-        better and travel worse.
+    tile_rows, tile_cols : int or sequence of int, optional
+        Of a tile, or of each; by default there are lcm(grid[0], grid[1]) tiles each way: all ranks have equally many,
+        and any two matrices on one grid fit together. Columns of a dense matrix are cut into grid[1] only. Smaller ones
+        balance better and travel worse.
     grid : (int, int) or "auto", optional
         Of ranks; by default the most square one, no wider than high. "auto" looks where the entries are, of a matrix
         that all ranks have or a native store: the most square one of those that spread them evenly, which near the
         diagonal is one of rows alone.
+    cuts : str
+        "area": equal tiles. "nonzeros": as many tiles, cut so that ranks have equally many entries, in their tiles and in
+        their rows of tiles: the work of products with a dense matrix. "flops": so that ranks have equally many products
+        of entries of A @ A with C stationary; for a square A. "auto": "nonzeros" where the model finds a product with 64
+        columns faster. A square matrix is cut alike both ways, and no tile has more than twice the rows of an equal
+        one. What it is multiplied with is cut by `like`. Entries are counted first, by all ranks.
     like : tiled_array, optional
         What this one is multiplied with, from the right: its grid, ranks, device and transport, and tile_rows that fit
-        its columns, where these are not given.
+        its columns, where these are not given. Where these are not equal, the columns of a square matrix are cut so, too.
     device : int, sequence of int, "cpu", optional
         The GPU (a number or `ps.device(n)`) that holds this rank's tiles and multiplies them; a sequence has that of
         each rank, and ranks may share one. "cpu": the CPU in the place of a GPU, for tests. All ranks give one, or
@@ -94,12 +104,13 @@ class tiled_array:
         device: Any = None,
         transport: str = "auto",
         like: tiled_array | None = None,
+        cuts: str = "area",
     ) -> None:
         if like is not None:
             if not isinstance(like, tiled_array):
                 raise TypeError(f"like: another tiled_array, not {type(like).__name__}")
             comm = like.comm if comm is None else comm
-            tile_rows = tile_rows or like.tile_shape[1]
+            tile_rows, tile_cols = _fitting(like, source, tile_rows, tile_cols, cuts)
             grid = like.grid if grid is None else grid
             if device is None:
                 device = _same_device(like)
@@ -111,7 +122,8 @@ class tiled_array:
                 )
             comm = source.comm
         kind, mine, how = agreed(
-            comm, lambda: _asked(source, comm, tile_rows, tile_cols, grid, transport, device)
+            comm,
+            lambda: _asked(source, comm, (tile_rows, tile_cols), grid, transport, cuts, device),
         )
         *how, gpu = how
         facts = comm.collect((kind, mine, (*how, gpu != NO_DEVICE)))
@@ -129,22 +141,19 @@ class tiled_array:
             looks = comm.rank == 0
             even = agreed(comm, lambda: _even(source, kind, comm.size) if looks else None)
             how[2] = comm.share(even, 0)
-        if {f[0] for f in facts} == {"matrix"}:
-            matrix = as_matrix(source, "ps.dist.tiled_array")
-            self._core = _core.tiles_of_whole(comm, matrix._core, *how)
-        elif kind == "dense":
-            self._core = _core.tiles_of_dense(comm, _dense(source), *how)
-        elif kind == "store":
-            self._core = _core.tiles_of_whole(comm, open_on_all(source, comm)._core, *how)
-        elif kind == "generator":
-            rows, cols = generator_shape(source)
-            cuts = np.linspace(0, rows, comm.size + 1).astype(np.int64)
-            first, last = int(cuts[comm.rank]), int(cuts[comm.rank + 1])
-            mine = source(_keep=_core.kept_range(first, last - first, 0, cols))
-            self._core = _core.tiles_of_rows(comm, mine._core, first, rows, *how)
-        else:  # on one rank, or in a file
-            d = source if kind == "dist" else csr_array(source, comm, "contiguous")
-            self._core = _core.tiles_of_dist(d._core, *how)
+        one_matrix = {f[0] for f in facts} == {"matrix"}
+        make, count, held = _ways(source, "matrices" if one_matrix else kind, comm)
+        down, across, grid, transport, cuts, gpu = how
+        self._cut: Cut | None = None
+        sides = [], []
+        if cuts != "area":
+            self._cut = _cut_by_work(count(*held), comm, cuts, (down, across), grid)
+        if self._cut is not None:
+            sides = self._cut.rows.tolist(), self._cut.cols.tolist()
+        elif any(isinstance(s, tuple) for s in (down, across)):
+            sides = tuple(_places(s) for s in (down, across))
+        down, across = (0 if isinstance(s, tuple) else s for s in (down, across))
+        self._core = make(*held, down, across, grid, transport, gpu, sides)
         self._plan: Any = None
         self._times: dict[str, Any] | None = None
         self._auto = Auto()
@@ -152,6 +161,7 @@ class tiled_array:
     @classmethod
     def _of(cls, core: Any, plan: Any, times: dict[str, Any]) -> Any:
         made = cls.__new__(cls)
+        made._cut = None
         made._core, made._plan, made._times, made._auto = core, plan, times, Auto()
         return made
 
@@ -167,8 +177,15 @@ class tiled_array:
 
     @property
     def tile_shape(self) -> tuple[int, int]:
-        """Of a tile; those of the last row and column may be smaller."""
+        """Of the largest tile; those of the last row and column may be smaller, and others where cuts are not equal."""
         return self._core.map.tile_shape
+
+    @property
+    def tile_sizes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Rows of the tiles (i, .) for each i, and columns of the tiles (., j) for each j: what tile_rows and tile_cols
+        take."""
+        m = self._core.map
+        return tuple(tuple(np.diff(c).tolist()) for c in (m.row_cuts, m.col_cuts))  # type: ignore[return-value]
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -273,6 +290,12 @@ class tiled_array:
             f", the fullest rank {worst:.3g} times the mean (grid='auto' or smaller tiles may help)"
         )
         said = f"{self._core.map!r}, {self.dtype}, by {self.transport}{where}"
+        if self._cut is not None:
+            what = "nonzeros in rows of tiles" if self._cut.by == "nonzeros" else "flops of A @ A"
+            said += (
+                f", cut by {what}: the most loaded rank has {self._cut.after:.3g} times the mean "
+                f"({self._cut.before:.3g} with equal tiles)"
+            )
         return said + uneven * (worst > _UNEVEN)
 
     def __repr__(self) -> str:
@@ -296,15 +319,15 @@ class tiled_array:
 def _asked(
     source: Any,
     comm: Any,
-    tile_rows: int | None,
-    tile_cols: int | None,
+    sizes: tuple[Any, Any],
     grid: tuple[int, int] | str | None,
     transport: str,
+    cuts: str,
     device: Any,
 ) -> tuple[str, Any, tuple[Any, ...]]:
     """The kind of source, what must be the same on all ranks, and how the core is to cut; its last part is the device,
     each rank's own."""
-    sizes = tuple(0 if n is None else _positive(n) for n in (tile_rows, tile_cols))
+    down, across = (_size(n) for n in sizes)
     kind = _source_kind(source)
     chosen: Any = grid
     if isinstance(grid, str):
@@ -313,8 +336,75 @@ def _asked(
         chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
     if kind == "dense":
         _dense(source)
+    one_of("cuts", cuts, TILE_CUTS)
+    if cuts != "area" and (kind == "dense" or isinstance(across, tuple)):
+        what = "of a dense matrix" if kind == "dense" else f"with tile_cols={sizes[1]!r}"
+        raise ValueError(
+            f"cuts={cuts!r} {what}: there is no work to cut by, leave cuts out; like= cuts the rows as another matrix's "
+            "columns"
+        )
     gpu = tile_device(device, transport, comm.rank, comm.size)
-    return kind, _facts(source, kind), (*sizes, chosen, transport, gpu)
+    return kind, _facts(source, kind), (down, across, chosen, transport, cuts, gpu)
+
+
+def _size(n: Any) -> Any:
+    """Rows of a tile, 0 where they are chosen, or a tuple with those of each."""
+    if n is None:
+        return 0
+    return _positive(n) if np.ndim(n) == 0 else tuple(_positive(each) for each in n)
+
+
+def _fitting(like: tiled_array, source: Any, down: Any, across: Any, cuts: str) -> tuple[Any, Any]:
+    """tile_rows and tile_cols that fit the columns of another one."""
+    wide = like._core.map.col_cuts
+    sizes = tuple(np.diff(wide).tolist())
+    if down is not None or len(set(sizes[:-1])) <= 1 and sizes[-1:] <= sizes[:1]:
+        return down or like.tile_shape[1], across
+    shape = getattr(source, "shape", None)
+    square = shape is not None and shape[0] == shape[1] and not isinstance(source, np.ndarray)
+    return sizes, sizes if across is None and square and cuts == "area" else across
+
+
+def _places(sizes: Any) -> list[int]:
+    """Cuts for the core; none where tiles are equal."""
+    return [0, *np.cumsum(sizes).tolist()] if isinstance(sizes, tuple) else []
+
+
+def _ways(source: Any, kind: str, comm: Any) -> tuple[Any, Any, tuple[Any, ...]]:
+    """What makes tiles, what counts entries, and what both are given of this rank's part. Collective."""
+    if kind == "matrices":
+        matrix = as_matrix(source, "ps.dist.tiled_array")
+        return _core.tiles_of_whole, _core.entries_of_whole, (comm, matrix._core)
+    if kind == "dense":
+        return _core.tiles_of_dense, None, (comm, _dense(source))
+    if kind == "store":
+        whole = open_on_all(source, comm)._core
+        return _core.tiles_of_whole, _core.entries_of_whole, (comm, whole)
+    if kind == "generator":
+        rows, cols = generator_shape(source)
+        shares = np.linspace(0, rows, comm.size + 1).astype(np.int64)
+        first, last = int(shares[comm.rank]), int(shares[comm.rank + 1])
+        mine = source(_keep=_core.kept_range(first, last - first, 0, cols))
+        return _core.tiles_of_rows, _core.entries_of_rows, (comm, mine._core, first, rows)
+    d = source if kind == "dist" else csr_array(source, comm, "contiguous")  # of one rank, or a file
+    return _core.tiles_of_dist, _core.entries_of_dist, (d._core,)
+
+
+def _cut_by_work(
+    counts: Any, comm: Any, by: str, sizes: tuple[Any, Any], grid: tuple[int, int]
+) -> Cut | None:
+    """Collective. None for a matrix that cannot be cut into so many tiles."""
+    each = math.lcm(*grid)
+    tiles, fixed = [], isinstance(sizes[0], tuple)
+    for length, size in zip(counts.shape, sizes, strict=True):
+        if isinstance(size, tuple):
+            tiles.append(np.array(_places(size)))
+        else:
+            tiles.append(equal_cuts(length, size or max(1, -(-length // each))))
+    if min(counts.shape) == 0:
+        return None
+    network = network_of(comm) if by == "auto" else None
+    return work_cuts(counts, by, (tiles[0], tiles[1]), grid, fixed=fixed, network=network)
 
 
 def _require_auto(kind: str, grid: str, ranks: int) -> None:
