@@ -55,6 +55,8 @@ class LocalProduct {
   /// Whether products that go to one tile are put off to be computed together: then the tiles of all of them should be on
   /// their way early.
   virtual bool joins() const { return false; }
+  /// Whether a left factor may have some rows only of those with entries, told by its row span: a part of a product.
+  virtual bool takes_rows() const { return false; }
   /// `place`: where a dense sum is kept, of tile.rows x tile.cols entries that are overwritten; null: memory of its own.
   /// Sparse sums have their own.
   virtual std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const = 0;
