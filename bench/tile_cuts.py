@@ -5,12 +5,12 @@ python bench/tile_cuts.py --waits --ranks 2       # also products on ranks that 
 python bench/tile_cuts.py --quick                 # toy matrices
 
 Work is most over mean of what ranks of a square grid do, from A's entries, which SciPy counts again in the tiles that
-were chosen. `A X, c` and `A X, a`: entries, in rows of tiles and in tiles, which are the work with a dense X where C or A
-stays. `A A`: products of entries in C's tiles (not where A A takes more than --products products). `rows`: the rows of the
-largest tile over the mean.
+were chosen. `A X, c` and `A X, a`: entries, in rows of tiles and in tiles, which are the work with a dense X where C or
+A stays. `A A`: products of entries in C's tiles (not where A A takes more than --products products). `rows`: the rows
+of the largest tile over the mean.
 
-Waits are seconds that all ranks spend waiting for others at the end of A X, C stationary, on a grid of one column, over all
-seconds of all ranks; medians of --repeats products, all kinds in turn.
+Waits are seconds that all ranks spend waiting for others at the end of A X, C stationary, on a grid of one column, over
+all seconds of all ranks; medians of --repeats products, all kinds in turn.
 """
 
 from __future__ import annotations
@@ -78,12 +78,14 @@ def work(name: str, A: Any, ranks: int, products: float) -> list[list[str]]:
         if squares <= products:
             square = f"{_uneven(((down @ ones) @ (ones @ across.T)).toarray(), grid)[0]:.2f}"
         largest = max(np.diff(c).max() * (c.size - 1) / c[-1] for c in cuts)
-        rows.append([f"{name}, {ranks}", by, f"{rows_of:.2f}", f"{stays:.2f}", square, f"{largest:.2f}"])
+        rows.append(
+            [f"{name}, {ranks}", by, f"{rows_of:.2f}", f"{stays:.2f}", square, f"{largest:.2f}"]
+        )
     return rows
 
 
 def waits(name: str, A: Any, ranks: int, columns: int, repeats: int) -> list[str]:
-    """A row: imbalance with equal tiles, then of each kind the share of time that ranks wait, and seconds over the first's."""
+    """A row: imbalances, then of each kind the share of time that ranks wait, and its seconds over the first kind's."""
     matrix = ps.csr_array(A.astype(np.float32))
     X = np.ones((A.shape[1], columns), np.float32)
 
@@ -141,7 +143,9 @@ def main() -> int:
         show_table("Most over mean work of a rank", header, counted)
     if waited:
         header = ["matrix, ranks", "c, equal", "c, by nonzeros", *KINDS]
-        show_table("Share of time that ranks wait (and time over that of equal tiles)", header, waited)
+        show_table(
+            "Share of time that ranks wait (and time over that of equal tiles)", header, waited
+        )
     return 0
 
 

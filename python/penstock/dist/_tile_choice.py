@@ -86,7 +86,9 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
         found = np.array(a.spans).reshape(*a_nnz.shape, 6)
-        if word * int(wide.max(initial=0)) < _core.least_row_bytes():  # all rows between the first and the last
+        if (
+            word * int(wide.max(initial=0)) < _core.least_row_bytes()
+        ):  # all rows between the first and the last
             found[..., 4:] = found[..., 1:4:2] - found[..., 0:3:2]
         spans = shares(found, high, deep)
         part, compression = parts(c_bytes, spans, high), 1.0
@@ -161,7 +163,12 @@ def choose_cover(
     """
     a, b, comm = A._core.map, B._core.map, A.comm
     fits = not b.sparse and a.gathers and b.gathers and a.grid == b.grid and a.grid[0] > 1
-    if not fits or not _fit(a, b) or int(np.prod(a.tiles)) * b.tiles[1] > _MOST_CELLS or B.shape[1] in A._auto.lost:
+    if (
+        not fits
+        or not _fit(a, b)
+        or int(np.prod(a.tiles)) * b.tiles[1] > _MOST_CELLS
+        or B.shape[1] in A._auto.lost
+    ):
         return name
     seconds, was_cut = 0.0, A._core.is_split
     if comm.rank == 0:

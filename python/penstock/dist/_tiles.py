@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,10 +17,17 @@ from penstock._plan.place import host
 from penstock._product.operands import is_sparse
 from penstock.dist._agree import agreed
 from penstock.dist._gpu import NO_DEVICE, tile_device
-from penstock.dist._load import _kind, generator_shape, open_on_all
+from penstock.dist._load import _kind
 from penstock.dist._matrix import csr_array
-from penstock.dist._tile_choice import network_of
-from penstock.dist._tile_cuts.choice import Cut, equal_cuts, work_cuts
+from penstock.dist._tile_cuts.choice import Cut
+from penstock.dist._tile_cuts.sources import (
+    cut_by_work,
+    dense_matrix,
+    places,
+    size_of,
+    sizes_like,
+    ways,
+)
 from penstock.dist._tile_grid import even_grid, imbalance
 
 __all__ = ["tiled_array"]
@@ -62,14 +68,14 @@ class tiled_array:
         that all ranks have or a native store: the most square one of those that spread them evenly, which near the
         diagonal is one of rows alone.
     cuts : str
-        "area": equal tiles. "nonzeros": as many tiles, cut so that ranks have equally many entries, in their tiles and in
-        their rows of tiles: the work of products with a dense matrix. "flops": so that ranks have equally many products
-        of entries of A @ A with C stationary; for a square A. "auto": "nonzeros" where the model finds a product with 64
-        columns faster. A square matrix is cut alike both ways, and no tile has more than twice the rows of an equal
-        one. What it is multiplied with is cut by `like`. Entries are counted first, by all ranks.
+        "area": equal tiles. "nonzeros": as many tiles, cut so that ranks have equally many entries, in their tiles and
+        in their rows of tiles: the work of products with a dense matrix. "flops": so that ranks have equally many
+        products of entries of A @ A with C stationary; for a square A. "auto": "nonzeros" where the model finds a
+        product with 64 columns faster. A square matrix is cut alike both ways, and no tile has more than twice the rows
+        of an equal one. What it is multiplied with is cut by `like`. Entries are counted first, by all ranks.
     like : tiled_array, optional
         What this one is multiplied with, from the right: its grid, ranks, device and transport, and tile_rows that fit
-        its columns, where these are not given. Where these are not equal, the columns of a square matrix are cut so, too.
+        its columns, where these are not given. Where these are not equal, columns of a square matrix are cut so, too.
     device : int, sequence of int, "cpu", optional
         The GPU (a number or `ps.device(n)`) that holds this rank's tiles and multiplies them; a sequence has that of
         each rank, and ranks may share one. "cpu": the CPU in the place of a GPU, for tests. All ranks give one, or
@@ -110,7 +116,7 @@ class tiled_array:
             if not isinstance(like, tiled_array):
                 raise TypeError(f"like: another tiled_array, not {type(like).__name__}")
             comm = like.comm if comm is None else comm
-            tile_rows, tile_cols = _fitting(like, source, tile_rows, tile_cols, cuts)
+            tile_rows, tile_cols = sizes_like(like, source, tile_rows, tile_cols, cuts)
             grid = like.grid if grid is None else grid
             if device is None:
                 device = _same_device(like)
@@ -142,16 +148,16 @@ class tiled_array:
             even = agreed(comm, lambda: _even(source, kind, comm.size) if looks else None)
             how[2] = comm.share(even, 0)
         one_matrix = {f[0] for f in facts} == {"matrix"}
-        make, count, held = _ways(source, "matrices" if one_matrix else kind, comm)
+        make, count, held = ways(source, "matrices" if one_matrix else kind, comm)
         down, across, grid, transport, cuts, gpu = how
         self._cut: Cut | None = None
         sides = [], []
         if cuts != "area":
-            self._cut = _cut_by_work(count(*held), comm, cuts, (down, across), grid)
+            self._cut = cut_by_work(count(*held), comm, cuts, (down, across), grid)
         if self._cut is not None:
             sides = self._cut.rows.tolist(), self._cut.cols.tolist()
         elif any(isinstance(s, tuple) for s in (down, across)):
-            sides = tuple(_places(s) for s in (down, across))
+            sides = tuple(places(s) for s in (down, across))
         down, across = (0 if isinstance(s, tuple) else s for s in (down, across))
         self._core = make(*held, down, across, grid, transport, gpu, sides)
         self._plan: Any = None
@@ -230,7 +236,8 @@ class tiled_array:
     def times(self) -> dict[str, Any]:
         """Of the product that made it, on this rank. Seconds: `seconds` in all, `prepare`, `compute`, `communication`
         (gets started and waited for; SUMMA: broadcasts), `accumulation` (sums sent, taken in, put in place),
-        `imbalance` (waiting for others at the end). Products: `own`, `stolen`. Bytes: `fetched_bytes`, `sent_bytes`,
+        `imbalance` (waiting for others at the end). Products, or parts of them where some can be stolen: `own`,
+        `stolen`. Bytes: `fetched_bytes`, `sent_bytes`,
         `received_bytes`; of these, `far_fetched_bytes` and `far_sent_bytes` crossed between nodes, where the product
         knew of nodes; `counted_bytes` (row offsets and rows' numbers, fetched to count before any product; not among
         `fetched_bytes`). `flops`: what this rank did. Names: `algorithm`, `steal`; of SUMMA `broadcasts`: "nccl", or
@@ -241,7 +248,8 @@ class tiled_array:
 
     def plan(self) -> Any:
         """The products of tiles that made it, of all ranks, as planned: `print(C.plan())`; `.products` has arrays i, k,
-        j, owner, fetched and sent bytes, flops; `.loads` has sums for each rank. Stealing changes who did them."""
+        j, owner, fetched and sent bytes, flops, parts (that can be stolen one by one); `.loads` has sums for each rank.
+        Stealing changes who did them."""
         if self._plan is None:
             raise ValueError("these tiles are not the result of ps.dist.matmul: there is no plan")
         return self._plan
@@ -261,7 +269,7 @@ class tiled_array:
 
     def replace_tile(self, i: int, j: int, tile: np.ndarray) -> None:
         """Overwrites a dense tile, on whichever rank it is. Not collective: `barrier()` before others read it."""
-        self._core.replace_tile(i, j, _dense(tile))
+        self._core.replace_tile(i, j, dense_matrix(tile))
 
     def renew_tiles(self, new: dict[tuple[int, int], Any]) -> None:
         """Other entries for some of this rank's tiles of a sparse matrix, {(i, j): csr_array of the tile's shape and
@@ -327,7 +335,7 @@ def _asked(
 ) -> tuple[str, Any, tuple[Any, ...]]:
     """The kind of source, what must be the same on all ranks, and how the core is to cut; its last part is the device,
     each rank's own."""
-    down, across = (_size(n) for n in sizes)
+    down, across = (size_of(n) for n in sizes)
     kind = _source_kind(source)
     chosen: Any = grid
     if isinstance(grid, str):
@@ -335,76 +343,16 @@ def _asked(
     else:
         chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
     if kind == "dense":
-        _dense(source)
+        dense_matrix(source)
     one_of("cuts", cuts, TILE_CUTS)
     if cuts != "area" and (kind == "dense" or isinstance(across, tuple)):
         what = "of a dense matrix" if kind == "dense" else f"with tile_cols={sizes[1]!r}"
         raise ValueError(
-            f"cuts={cuts!r} {what}: there is no work to cut by, leave cuts out; like= cuts the rows as another matrix's "
-            "columns"
+            f"cuts={cuts!r} {what}: there is no work to cut by, leave cuts out; like= cuts the rows as the columns of "
+            "another matrix"
         )
     gpu = tile_device(device, transport, comm.rank, comm.size)
     return kind, _facts(source, kind), (down, across, chosen, transport, cuts, gpu)
-
-
-def _size(n: Any) -> Any:
-    """Rows of a tile, 0 where they are chosen, or a tuple with those of each."""
-    if n is None:
-        return 0
-    return _positive(n) if np.ndim(n) == 0 else tuple(_positive(each) for each in n)
-
-
-def _fitting(like: tiled_array, source: Any, down: Any, across: Any, cuts: str) -> tuple[Any, Any]:
-    """tile_rows and tile_cols that fit the columns of another one."""
-    wide = like._core.map.col_cuts
-    sizes = tuple(np.diff(wide).tolist())
-    if down is not None or len(set(sizes[:-1])) <= 1 and sizes[-1:] <= sizes[:1]:
-        return down or like.tile_shape[1], across
-    shape = getattr(source, "shape", None)
-    square = shape is not None and shape[0] == shape[1] and not isinstance(source, np.ndarray)
-    return sizes, sizes if across is None and square and cuts == "area" else across
-
-
-def _places(sizes: Any) -> list[int]:
-    """Cuts for the core; none where tiles are equal."""
-    return [0, *np.cumsum(sizes).tolist()] if isinstance(sizes, tuple) else []
-
-
-def _ways(source: Any, kind: str, comm: Any) -> tuple[Any, Any, tuple[Any, ...]]:
-    """What makes tiles, what counts entries, and what both are given of this rank's part. Collective."""
-    if kind == "matrices":
-        matrix = as_matrix(source, "ps.dist.tiled_array")
-        return _core.tiles_of_whole, _core.entries_of_whole, (comm, matrix._core)
-    if kind == "dense":
-        return _core.tiles_of_dense, None, (comm, _dense(source))
-    if kind == "store":
-        whole = open_on_all(source, comm)._core
-        return _core.tiles_of_whole, _core.entries_of_whole, (comm, whole)
-    if kind == "generator":
-        rows, cols = generator_shape(source)
-        shares = np.linspace(0, rows, comm.size + 1).astype(np.int64)
-        first, last = int(shares[comm.rank]), int(shares[comm.rank + 1])
-        mine = source(_keep=_core.kept_range(first, last - first, 0, cols))
-        return _core.tiles_of_rows, _core.entries_of_rows, (comm, mine._core, first, rows)
-    d = source if kind == "dist" else csr_array(source, comm, "contiguous")  # of one rank, or a file
-    return _core.tiles_of_dist, _core.entries_of_dist, (d._core,)
-
-
-def _cut_by_work(
-    counts: Any, comm: Any, by: str, sizes: tuple[Any, Any], grid: tuple[int, int]
-) -> Cut | None:
-    """Collective. None for a matrix that cannot be cut into so many tiles."""
-    each = math.lcm(*grid)
-    tiles, fixed = [], isinstance(sizes[0], tuple)
-    for length, size in zip(counts.shape, sizes, strict=True):
-        if isinstance(size, tuple):
-            tiles.append(np.array(_places(size)))
-        else:
-            tiles.append(equal_cuts(length, size or max(1, -(-length // each))))
-    if min(counts.shape) == 0:
-        return None
-    network = network_of(comm) if by == "auto" else None
-    return work_cuts(counts, by, (tiles[0], tiles[1]), grid, fixed=fixed, network=network)
 
 
 def _require_auto(kind: str, grid: str, ranks: int) -> None:
@@ -429,12 +377,6 @@ def _same_device(like: tiled_array) -> Any:
     return None if gpu == NO_DEVICE else "cpu" if gpu < 0 else gpu
 
 
-def _positive(n: int) -> int:
-    if int(n) <= 0:
-        raise ValueError(f"a tile has {n} rows or columns: give a positive number")
-    return int(n)
-
-
 def _source_kind(source: Any) -> str:
     if isinstance(source, csr_array):
         return "dist"
@@ -453,15 +395,3 @@ def _facts(source: Any, kind: str) -> Any:
     if kind == "matrix":
         return source.shape, int(source.nnz), np.dtype(source.dtype).name
     return (source.shape, source.dtype.name) if kind in ("dense", "dist") else None
-
-
-def _dense(a: np.ndarray) -> np.ndarray:
-    if a.ndim != 2:
-        raise ValueError(f"a dense matrix has two dimensions, this one has shape {a.shape}")
-    if a.dtype == np.bool_:
-        a = a.view(np.uint8) if a.flags.c_contiguous else a.astype(np.uint8)
-    if a.dtype not in (np.float32, np.float64, np.uint8):
-        raise TypeError(
-            f"dense tiles have float32, float64, bool or uint8, not {a.dtype}: use astype"
-        )
-    return np.ascontiguousarray(a)

@@ -10,16 +10,18 @@ import scipy.sparse as sp
 from dist_support import how_of, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock.dist._tile_cuts.rectilinear import alternate, descend, optimal, prefix
 
 import penstock as ps
-from penstock.dist._tile_cuts.rectilinear import alternate, descend, optimal, prefix
 
 
 def skewed(rows, cols, nnz, seed):
     """Entries crowd at the beginning of rows and columns; whole numbers, so that sums are exact."""
     rng = np.random.default_rng(seed)
     row, col = (np.minimum((rng.random(nnz) ** 3 * n).astype(int), n - 1) for n in (rows, cols))
-    m = sp.coo_array((rng.integers(1, 5, nnz).astype(float), (row, col)), shape=(rows, cols)).tocsr()
+    m = sp.coo_array(
+        (rng.integers(1, 5, nnz).astype(float), (row, col)), shape=(rows, cols)
+    ).tocsr()
     return ps.csr_array(m)
 
 
@@ -38,7 +40,12 @@ def loads(matrix, cuts, grid, flops=False):
     return ranks.max() / ranks.mean(), rows.max() / rows.mean()
 
 
-@given(st.lists(st.integers(0, 20), min_size=1, max_size=8), st.integers(1, 4), st.integers(1, 8), st.integers(0, 9))
+@given(
+    st.lists(st.integers(0, 20), min_size=1, max_size=8),
+    st.integers(1, 4),
+    st.integers(1, 8),
+    st.integers(0, 9),
+)
 @settings(max_examples=60, deadline=None)
 def test_the_best_cut_of_a_side_is_as_good_as_the_best_of_all(weights, parts, most, seed):
     one = np.array(weights, float)
@@ -116,7 +123,9 @@ def test_cuts_by_nonzeros_are_even_and_lose_nothing(shape, grid, tmp_path):
         np.testing.assert_array_equal(each[4], wanted)
     for n, side in zip(shape, sizes, strict=True):
         assert len(side) == parts and sum(side) == n
-        assert max(side) <= 2 * -(-n // parts), "a tile with more than twice the rows of an equal one"
+        assert max(side) <= 2 * -(-n // parts), (
+            "a tile with more than twice the rows of an equal one"
+        )
     if shape[0] == shape[1]:
         assert sizes[0] == sizes[1], "A @ A needs other tiles"
     equal = [np.append(np.arange(0, n, -(-n // parts)), n) for n in shape]
@@ -173,7 +182,8 @@ def test_products_are_those_of_equal_tiles(grid, stationary, steal, cuts, device
             C = ps.dist.matmul(T, T, **how_of(stationary, steal, seed))
             assert C.tile_sizes == T.tile_sizes
             out.append(C.collect().to_scipy().toarray())
-            out.append(ps.dist.matmul(C, ps.dist.tiled_array(A, like=T, device=device), "c").collect().to_scipy().toarray())
+            cube = ps.dist.matmul(C, ps.dist.tiled_array(A, like=T), "c")
+            out.append(cube.collect().to_scipy().toarray())
         return out
 
     a = A.to_scipy()
@@ -238,7 +248,11 @@ def test_what_cannot_be_cut_is_refused_in_words():
 
     def work(comm):
         for source, how, words in (
-            (A, {"cuts": "work"}, "cuts='work' is unknown: choose one of area, nonzeros, flops, auto"),
+            (
+                A,
+                {"cuts": "work"},
+                "cuts='work' is unknown: choose one of area, nonzeros, flops, auto",
+            ),
             (np.ones((40, 3)), {"cuts": "nonzeros"}, "dense matrix: there is no work to cut by"),
             (A, {"cuts": "flops", "tile_cols": [20, 20]}, "with tile_cols"),
             (wide, {"cuts": "flops"}, "A is 40 x 30 .* take cuts='nonzeros'"),
@@ -259,7 +273,9 @@ def test_what_cannot_be_cut_is_refused_in_words():
 
 def test_small_and_empty_matrices_are_cut():
     for rows, cols, nnz in ((1, 1, 1), (2, 3, 0), (0, 5, 0), (3, 3, 3)):
-        A = ps.csr_array(sp.random_array((rows, cols), density=min(1.0, nnz / max(rows * cols, 1)), format="csr"))
+        A = ps.csr_array(
+            sp.random_array((rows, cols), density=min(1.0, nnz / max(rows * cols, 1)), format="csr")
+        )
 
         def work(comm, A=A):
             T = ps.dist.tiled_array(A, comm, cuts="nonzeros")

@@ -50,7 +50,9 @@ def test_large_products_in_parts_are_right(stationary, steal, sparse):
 def test_without_thieves_nothing_is_cut():
     def work(comm):
         T = ps.dist.tiled_array(LARGE, comm, grid=(2, 1))
-        return ps.dist.matmul(T, ps.dist.tiled_array(np.ones((3000, 48)), like=T), "c").plan().products
+        return (
+            ps.dist.matmul(T, ps.dist.tiled_array(np.ones((3000, 48)), like=T), "c").plan().products
+        )
 
     for products in run(work, 2):
         assert np.all(products["parts"] == 1)
@@ -71,7 +73,9 @@ def test_masked_parts_are_right(grid, stationary, steal, prefetch, seed):
     def work(comm):
         T = ps.dist.tiled_array(A, comm, grid=grid)
         how = how_of(stationary, steal, seed)
-        return ps.dist.matmul(T, T, mask=ps.dist.tiled_array(on, like=T), prefetch=prefetch, **how).collect()
+        return ps.dist.matmul(
+            T, T, mask=ps.dist.tiled_array(on, like=T), prefetch=prefetch, **how
+        ).collect()
 
     a = A.to_scipy()
     right = (a @ a).multiply(on.to_scipy() != 0).tocsr()
@@ -110,7 +114,11 @@ def test_idle_ranks_wait_less():
 def test_parts_are_equally_much_work():
     def work(comm):
         T = ps.dist.tiled_array(LARGE, comm, grid=(2, 2), tile_cols=3000)
-        return ps.dist.matmul(T, ps.dist.tiled_array(np.ones((3000, 64)), like=T), "c", True).plan().products
+        return (
+            ps.dist.matmul(T, ps.dist.tiled_array(np.ones((3000, 64)), like=T), "c", True)
+            .plan()
+            .products
+        )
 
     products = run(work, 4)[0]
     each = products["flops"] / products["parts"]

@@ -17,7 +17,9 @@ from penstock.dist._tile_cuts.rectilinear import alternate, descend, optimal, pr
 
 __all__ = ["Cut", "equal_cuts", "work_cuts"]
 
-MOST_ROWS = 2  # times the rows of an equal tile: so dense tiles of B and C are at most twice as large
+MOST_ROWS = (
+    2  # times the rows of an equal tile: so dense tiles of B and C are at most twice as large
+)
 _MOST_LINES = 2**20  # that are counted one by one; of a larger matrix, groups of rows
 _CELLS_OF_PART = 16  # groups of lines for each part, among which cuts are chosen
 _MOST_GROUPS = 1024  # 8 MB of counts
@@ -56,17 +58,18 @@ def work_cuts(
     counts : _core.EntryCounts
         Collective: all ranks come here, and find the same.
     by : str
-        "nonzeros": entries of A, so that ranks have equally many, and equally many of them in whole rows of tiles: the work of a
-        product with a dense B where A or C stays. "flops": products of entries in each tile of A @ A, where C stays.
-        "auto": "nonzeros" where the model of `network` finds the product with 64 dense columns faster.
+        "nonzeros": entries of A, so that ranks have equally many, and equally many of them in whole rows of tiles: the
+        work of a product with a dense B where A or C stays. "flops": products of entries in each tile of A @ A, where C
+        stays. "auto": "nonzeros" where the model of `network` finds the product with 64 dense columns faster.
     tiles : (rows, columns)
         The equal cuts, as of `equal_cuts`.
     grid : (int, int)
     fixed : bool
         The rows are cut like this already, and stay.
 
-    A square matrix with as many tiles both ways is cut at the same places both ways, so that A @ A and A @ (A @ B) need no
-    other tiles. A tile has at most twice the rows or columns of an equal one. ValueError for "flops" of another one.
+    A square matrix with as many tiles both ways is cut at the same places both ways, so that A @ A and A @ (A @ B) need
+    no other tiles. A tile has at most twice the rows or columns of an equal one. ValueError for "flops" where rows and
+    columns are not cut alike.
     """
     seen = _Seen(counts, by, tiles, grid, fixed)
     before = seen.imbalance(*seen.equal)
@@ -82,17 +85,21 @@ def work_cuts(
 class _Seen:
     """What is known of a matrix: entries between the lines of a coarse grid that contains all cuts that are tried."""
 
-    def __init__(self, counts: Any, by: str, tiles: Pair, grid: tuple[int, int], fixed: bool) -> None:
+    def __init__(
+        self, counts: Any, by: str, tiles: Pair, grid: tuple[int, int], fixed: bool
+    ) -> None:
         rows, cols = counts.shape
         self.by, self.grid, self.fixed = "nonzeros" if by == "auto" else by, grid, fixed
         self.parts = tiles[0].size - 1, tiles[1].size - 1
         self.alike = not fixed and rows == cols and np.array_equal(*tiles)
         if by == "flops" and not self.alike:
             raise ValueError(
-                f"cuts='flops' counts the products of A @ A, where rows and columns are cut alike; A is {rows} x {cols} in "
-                f"{self.parts[0]} x {self.parts[1]} tiles: take cuts='nonzeros'"
+                f"cuts='flops' counts the products of A @ A, where rows and columns are cut alike; A is {rows} x "
+                f"{cols} in {self.parts[0]} x {self.parts[1]} tiles: take cuts='nonzeros'"
             )
-        self.most = tuple(MOST_ROWS * -(-n // p) for n, p in zip((rows, cols), self.parts, strict=True))
+        self.most = tuple(
+            MOST_ROWS * -(-n // p) for n, p in zip((rows, cols), self.parts, strict=True)
+        )
         width = max(1, -(-max(rows, cols) // _MOST_LINES))
         lines = np.asarray(counts.lines(width)).astype(float)
         sides = [np.minimum(np.arange(-(-n // width) + 1) * width, n) for n in (rows, cols)]
@@ -120,9 +127,11 @@ class _Seen:
         self.sums = prefix(self.work)
 
     def _flops(self, products: np.ndarray, lines: np.ndarray) -> np.ndarray:
-        """Products of entries for each cell of C = A A: of each group of inner lines exactly as many as there are, spread
-        as A's entries of these columns and rows are."""
-        inner = np.diff(np.concatenate([[0.0], np.cumsum(products)])[np.searchsorted(lines, self.edges[0])])
+        """Products of entries for each cell of C = A A: of each group of inner lines exactly as many as there are,
+        spread as A's entries of these columns and rows are."""
+        inner = np.diff(
+            np.concatenate([[0.0], np.cumsum(products)])[np.searchsorted(lines, self.edges[0])]
+        )
         of_rows, of_cols = self.entries.sum(1), self.entries.sum(0)
         share = inner / np.maximum(of_rows * of_cols, 1)
         return (self.entries * share) @ self.entries  # type: ignore[no-any-return]

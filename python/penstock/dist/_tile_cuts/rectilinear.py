@@ -1,9 +1,10 @@
 """Cuts of rows and columns for which the heaviest tile, or rank, is as light as can be.
 
-`optimal` is the best cut of one side where the other is cut (Nicol, *Rectilinear partitioning of irregular data parallel
-computations*, JPDC 1994: probe a bound, halve the interval); `alternate` does both sides in turn. Where both sides must
-be cut at the same places, no such exact step is known (Yasar et al., *On symmetric rectilinear matrix partitioning*, 2020):
-`descend` moves one cut at a time. Lines are rows or columns, or groups of these, with their first numbers as `edges`.
+`optimal` is the best cut of one side where the other is cut (Nicol, *Rectilinear partitioning of irregular data
+parallel computations*, JPDC 1994: probe a bound, halve the interval); `alternate` does both sides in turn. Where both
+sides must be cut at the same places, such a step is not exact (Yasar et al., *On symmetric rectilinear matrix
+partitioning*, 2020): `descend` moves one cut at a time. Lines are rows or columns, or groups of these, with their first
+numbers as `edges`.
 
 >>> import numpy as np
 >>> optimal(np.array([[4], [1], [1], [1], [1]]), np.arange(6), 2, 5)
@@ -85,9 +86,13 @@ def alternate(
     for _ in range(_SWEEPS):
         before = rows, cols
         if not fixed:
-            chosen = optimal(np.diff(np.diff(sums[:, cols], axis=0), axis=1), edges[0], rows.size - 1, most[0])
+            chosen = optimal(
+                np.diff(np.diff(sums[:, cols], axis=0), axis=1), edges[0], rows.size - 1, most[0]
+            )
             rows = rows if chosen is None else chosen
-        chosen = optimal(np.diff(np.diff(sums[rows], axis=1), axis=0).T, edges[1], cols.size - 1, most[1])
+        chosen = optimal(
+            np.diff(np.diff(sums[rows], axis=1), axis=0).T, edges[1], cols.size - 1, most[1]
+        )
         cols = cols if chosen is None else chosen
         found.append((rows, cols))
         if np.array_equal(before[0], rows) and np.array_equal(before[1], cols):
@@ -104,9 +109,14 @@ def descend(
         before = best
         for n in range(1, at.size - 1):
             first = max(int(at[n - 1]) + 1, int(np.searchsorted(edges, edges[at[n + 1]] - most)))
-            last = min(int(at[n + 1]) - 1, int(np.searchsorted(edges, edges[at[n - 1]] + most, "right")) - 1)
+            last = min(
+                int(at[n + 1]) - 1,
+                int(np.searchsorted(edges, edges[at[n - 1]] + most, "right")) - 1,
+            )
             near = np.arange(max(first, at[n] - 4), min(last, at[n] + 4) + 1)
-            places = np.unique(np.concatenate([np.linspace(first, max(last, first), _TRIED).astype(int), near]))
+            places = np.unique(
+                np.concatenate([np.linspace(first, max(last, first), _TRIED).astype(int), near])
+            )
             for place in places[(places >= first) & (places <= last)]:
                 moved = at.copy()
                 moved[n] = place

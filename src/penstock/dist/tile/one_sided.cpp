@@ -253,6 +253,7 @@ class OneSidedProduct {
     auto& sum = sum_for(p, taken.size());
     times_.accumulation += clock_.lap();
     settle_before(sum, p);
+    if (taken.size() < p.parts) left.product = current_.product;
     if (p.parts > 1)
       left.tile.in_rows =
           rows_of_parts(reinterpret_cast<const Offset*>(left.data), left.tile.row_span(), taken, p.parts);

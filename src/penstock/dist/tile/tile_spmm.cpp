@@ -30,10 +30,10 @@ class DenseSum : public TileSum {
     const auto rows = a.tile.row_span();
     // Rows that nothing has been written to are written, and the others added to.
     if (const auto end = std::min(rows.end, written_); rows.first < end)
-      multiply(rows_of<V>(a, {rows.first, end}), a.tile.col_span(), b, row(rows.first), false);
+      multiply(rows_of<V>(a, {rows.first, end}), a, b, row(rows.first), false);
     if (const auto first = std::max(rows.first, written_); first < rows.end) {
       begin(first);
-      multiply(rows_of<V>(a, {first, rows.end}), a.tile.col_span(), b, row(first), true);
+      multiply(rows_of<V>(a, {first, rows.end}), a, b, row(first), true);
       written_ = rows.end;
     }
     rows_ = rows_.with(rows);
@@ -73,14 +73,20 @@ class DenseSum : public TileSum {
 
  protected:
   /// Writes the product to y, or adds it.
-  void multiply(const CsrView<V>& a, Span columns, const TileView& b, T* y, bool write) {
+  void multiply(const CsrView<V>& some, const TileView& a, const TileView& b, T* y, bool write) {
     const auto cols = tile_.cols;
     // Only rows of B that A has columns for are here, and no memory behind the last of them.
-    auto left = a;
-    left.cols = columns.end;
+    auto left = some;
+    left.cols = a.tile.col_span().end;
     const DenseView<const T> right{reinterpret_cast<const T*>(b.data), left.cols, cols, cols, 1};
-    const DenseView<T> out{y, a.rows, cols, cols, 1};
-    spmm<S, V>(left, right, out, write ? Scale<S>{} : Scale<S>::accumulate());
+    const DenseView<T> out{y, left.rows, cols, cols, 1};
+    if (a.product >= 0 && a.product != product_) {
+      auto whole = csr_of<V>(a.data, a.tile);
+      whole.cols = left.cols;
+      shared_ = spmm_shared<S, V>(whole, right), product_ = a.product;
+    }
+    spmm<S, V>(left, right, out, write ? Scale<S>{} : Scale<S>::accumulate(),
+               a.product < 0 ? nullptr : &shared_);
   }
   /// The rows before `end` that nothing has been written to are zeros from now on.
   void begin(std::int64_t end) {
@@ -102,6 +108,10 @@ class DenseSum : public TileSum {
   Span rows_{0, 0};           // between which products are
   std::int64_t written_ = 0;  // the rows before this one hold sums, the others nothing yet
   T* data_ = nullptr;
+
+ private:
+  SpmmShared<T> shared_;  // of the parts of a product
+  std::int64_t product_ = -1;
 };
 
 /// A sum for another rank, of which only the rows with products travel. As long as each product, or part of one, is of rows
@@ -118,7 +128,7 @@ class SentSum final : public DenseSum<S, V> {
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto entries = rows_of<V>(a, a.tile.row_span());
     const bool behind = names_.empty() || names_.back() < a.tile.row_span().first;
-    if (!wide_ && behind && multiply_rows(entries, a.tile.row_span(), a.tile.col_span(), b)) return;
+    if (!wide_ && behind && multiply_rows(entries, a, b)) return;
     widen();
     Base::multiply_add(a, b);
     for (std::int64_t r = 0; r < entries.rows; ++r)
@@ -168,7 +178,8 @@ class SentSum final : public DenseSum<S, V> {
 
  private:
   /// The product of the rows with entries alone. False: there are too many of them.
-  bool multiply_rows(const CsrView<V>& a, Span at, Span columns, const TileView& b) {
+  bool multiply_rows(const CsrView<V>& a, const TileView& from, const TileView& b) {
+    const auto at = from.tile.row_span();
     const auto before = std::ssize(names_);
     std::vector<Offset> ends;
     for (std::int64_t r = 0; r < a.rows; ++r)
@@ -185,7 +196,7 @@ class SentSum final : public DenseSum<S, V> {
     const auto old = own_;
     hold(before + count);
     if (before > 0) std::copy_n(old.data, before * tile_.cols, data_);
-    this->multiply(rows, columns, b, this->row(before), true);
+    this->multiply(rows, from, b, this->row(before), true);
     rows_ = rows_.with(at);
     return true;
   }

@@ -13,6 +13,7 @@ struct TileView {
   const std::byte* data = nullptr;
   TileAt tile;
   std::shared_ptr<const void> kept = {};  // keeps the bytes after the call that has this; null: nothing does
+  std::int64_t product = -1;  // of a left factor: of which product its row span is a part; -1: of none
 };
 
 /// Rows of a sparse tile, outside of which it has no entries.
