@@ -45,6 +45,12 @@ GPU_HALOS = {h.name: h.text for h in _core.gpu_halos()}
 ACCESS_POLICIES = {a.name: a.text for a in _core.access_policies()}
 EDGE_PLACEMENTS = {p.name: p.text for p in _core.edge_placements()}
 MEASURES = {m.name: m.text for m in _core.measures()}  # of vertices that are alike
+TILE_CUTS = {
+    "area": "equal tiles",
+    "nonzeros": "equally many entries for all ranks",
+    "flops": "equally many products of A @ A",
+    "auto": "by entries, where that is faster by the model",
+}
 ALGORITHMS = {a.name: a.text for a in _core.algorithms()}  # of A @ x in core on the CPU
 
 

@@ -56,8 +56,8 @@ def matmul(
         `penstock scale` finds fastest, with the tiles as they are, on the network that `penstock probe --mpi` measured,
         or a preset.
     steal : bool or str
-        Ranks that are done work on what others have not begun: "locality" (or True) on products one of whose tiles they
-        own, "random" on any.
+        Ranks that are done take parts of others' products, some rows of a tile, while their owners work on the rest:
+        "locality" (or True) of products one of whose tiles they own, "random" of any. On GPUs whole products.
     prefetch : int, optional
         Products whose tiles are under way while one is computed; 0: none. 1 where it is None.
     semiring : str

@@ -131,9 +131,10 @@ def _row(c: tiled_array, i: int) -> csr_array:
     before = indptr[:-1] + np.cumsum(counts, axis=0) - counts  # where a tile's part of a row begins
     indices = np.empty(indptr[-1], np.int32)
     data = np.empty(indptr[-1], c.dtype)
+    first = c._core.map.col_cuts
     for j, part in enumerate(parts):
         to = np.repeat(before[j] - part.indptr[:-1], counts[j]) + np.arange(part.nnz)
-        indices[to] = part.indices + j * c.tile_shape[1]
+        indices[to] = part.indices + first[j]
         data[to] = part.data
     return csr_array((data, indices, indptr), shape=(rows, c.shape[1]), copy=False)
 

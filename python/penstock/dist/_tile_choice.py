@@ -16,7 +16,7 @@ from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, parts, r
 from penstock.dist._tile_model.cover import cover_seconds, cutting_seconds, may_win, turned
 from penstock.dist._tile_price import ProductPrediction, price_product
 
-__all__ = ["choose", "choose_cover", "choose_stationary", "count_maps"]
+__all__ = ["choose", "choose_cover", "choose_stationary", "count_maps", "network_of"]
 
 _WORTH_MOVING = 0.95  # of the time with C stationary: less of a gain is not worth the queues
 _MOST_CELLS = 2**21  # products of tiles that are priced; with more, C stays
@@ -45,22 +45,21 @@ def choose_stationary(
     return (best if found[best].seconds < _WORTH_MOVING * found["c"].seconds else "c"), found
 
 
-def _edges(length: int, size: int) -> np.ndarray:
-    return np.diff(np.append(np.arange(0, max(length, 1), size), length))
+def _fit(a: Any, b: Any) -> bool:
+    return bool(np.array_equal(a.col_cuts, b.row_cuts))
 
 
 def count_maps(a: Any, b: Any) -> ProductCounts:
     """From the directories of A and B (`TileMap`), without their entries: products of sparse tiles are counted as if
     entries were spread evenly within tiles. ValueError where B's rows are not cut as A's columns."""
-    if a.shape[1] != b.shape[0] or a.tile_shape[1] != b.tile_shape[0]:
+    if not _fit(a, b):
         raise ValueError(
             f"A is {a.shape} in tiles of {a.tile_shape}, B {b.shape} in tiles of {b.tile_shape}: "
             "A's columns must be as many as B's rows, and be cut alike"
         )
     if not a.sparse:
         raise ValueError("A's tiles are dense: give sparse ones")
-    high, deep = _edges(a.shape[0], a.tile_shape[0]), _edges(a.shape[1], a.tile_shape[1])
-    wide = _edges(b.shape[1], b.tile_shape[1])
+    high, deep, wide = np.diff(a.row_cuts), np.diff(a.col_cuts), np.diff(b.col_cuts)
     word, grid = np.dtype(b.dtype).itemsize, tuple(a.grid)
     number = lambda m: 0 if m.dtype == "bool" else np.dtype(m.dtype).itemsize  # noqa: E731
     a_nnz = np.asarray(a.nnz).reshape(high.size, deep.size)
@@ -87,7 +86,9 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
         found = np.array(a.spans).reshape(*a_nnz.shape, 6)
-        if word * int(wide[0]) < _core.least_row_bytes():  # all rows between the first and the last
+        if (
+            word * int(wide.max(initial=0)) < _core.least_row_bytes()
+        ):  # all rows between the first and the last
             found[..., 4:] = found[..., 1:4:2] - found[..., 0:3:2]
         spans = shares(found, high, deep)
         part, compression = parts(c_bytes, spans, high), 1.0
@@ -138,7 +139,7 @@ def choose(
     if comm.rank == 0 and comm.size > 1:
         cells = int(np.prod(a.tiles)) * b.tiles[1]
         if cells <= _MOST_CELLS:
-            net = network or (_of_gpus() if gpus else _known(comm))
+            net = network or (_of_gpus() if gpus else network_of(comm))
             with contextlib.suppress(
                 ValueError
             ):  # of tiles that do not fit: the product says so, on all ranks
@@ -162,12 +163,16 @@ def choose_cover(
     """
     a, b, comm = A._core.map, B._core.map, A.comm
     fits = not b.sparse and a.gathers and b.gathers and a.grid == b.grid and a.grid[0] > 1
-    fits = fits and (a.shape[1], a.tile_shape[1]) == (b.shape[0], b.tile_shape[0])
-    if not fits or int(np.prod(a.tiles)) * b.tiles[1] > _MOST_CELLS or B.shape[1] in A._auto.lost:
+    if (
+        not fits
+        or not _fit(a, b)
+        or int(np.prod(a.tiles)) * b.tiles[1] > _MOST_CELLS
+        or B.shape[1] in A._auto.lost
+    ):
         return name
     seconds, was_cut = 0.0, A._core.is_split
     if comm.rank == 0:
-        net = network or _known(comm)
+        net = network or network_of(comm)
         _, found = choose_stationary(count_maps(a, b), net, prefetch=prefetch)
         seconds = found[name].seconds
         cut = was_cut
@@ -223,6 +228,7 @@ def _of_gpus() -> Network:
     )
 
 
-def _known(comm: Any) -> Network:
+def network_of(comm: Any) -> Network:
+    """What `penstock probe --mpi` measured here, else a preset for the kind of ranks."""
     found = _calibrate.known()
     return found or networks["shared-memory" if comm.name == "threads" else "hdr-infiniband"]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._choices import TILE_CUTS, one_of
 from penstock._io import store
 from penstock._matrix.csr import csr_array as whole_array
 from penstock._matrix.given import as_matrix
@@ -16,13 +17,22 @@ from penstock._plan.place import host
 from penstock._product.operands import is_sparse
 from penstock.dist._agree import agreed
 from penstock.dist._gpu import NO_DEVICE, tile_device
-from penstock.dist._load import _kind, generator_shape, open_on_all
+from penstock.dist._load import _kind
 from penstock.dist._matrix import csr_array
+from penstock.dist._tile_cuts.choice import Cut
+from penstock.dist._tile_cuts.sources import (
+    cut_by_work,
+    dense_matrix,
+    places,
+    size_of,
+    sizes_like,
+    ways,
+)
 from penstock.dist._tile_grid import even_grid, imbalance
 
 __all__ = ["tiled_array"]
 
-_ALIKE = ("tile_rows", "tile_cols", "grid", "transport", "whether there is a device")
+_ALIKE = ("tile_rows", "tile_cols", "grid", "transport", "cuts", "whether there is a device")
 _UNEVEN = 1.5  # most over mean entries of a rank, from which on explain() says so
 
 
@@ -49,17 +59,23 @@ class tiled_array:
         or float64. Dense: a NumPy array, the same on all ranks, float32, float64, or bool and uint8 for or_and.
     comm : ps.dist.Comm, optional
         Not needed with a `ps.dist.csr_array`.
-    tile_rows, tile_cols : int, optional
-        Of a tile; by default there are lcm(grid[0], grid[1]) tiles each way: all ranks have equally many, and any two
-        matrices on one grid fit together. Columns of a dense matrix are cut into grid[1] only. Smaller ones balance
-        better and travel worse.
+    tile_rows, tile_cols : int or sequence of int, optional
+        Of a tile, or of each; by default there are lcm(grid[0], grid[1]) tiles each way: all ranks have equally many,
+        and any two matrices on one grid fit together. Columns of a dense matrix are cut into grid[1] only. Smaller ones
+        balance better and travel worse.
     grid : (int, int) or "auto", optional
         Of ranks; by default the most square one, no wider than high. "auto" looks where the entries are, of a matrix
         that all ranks have or a native store: the most square one of those that spread them evenly, which near the
         diagonal is one of rows alone.
+    cuts : str
+        "area": equal tiles. "nonzeros": as many tiles, cut so that ranks have equally many entries, in their tiles and
+        in their rows of tiles: the work of products with a dense matrix. "flops": so that ranks have equally many
+        products of entries of A @ A with C stationary; for a square A. "auto": "nonzeros" where the model finds a
+        product with 64 columns faster. A square matrix is cut alike both ways, and no tile has more than twice the rows
+        of an equal one. What it is multiplied with is cut by `like`. Entries are counted first, by all ranks.
     like : tiled_array, optional
         What this one is multiplied with, from the right: its grid, ranks, device and transport, and tile_rows that fit
-        its columns, where these are not given.
+        its columns, where these are not given. Where these are not equal, columns of a square matrix are cut so, too.
     device : int, sequence of int, "cpu", optional
         The GPU (a number or `ps.device(n)`) that holds this rank's tiles and multiplies them; a sequence has that of
         each rank, and ranks may share one. "cpu": the CPU in the place of a GPU, for tests. All ranks give one, or
@@ -94,12 +110,13 @@ class tiled_array:
         device: Any = None,
         transport: str = "auto",
         like: tiled_array | None = None,
+        cuts: str = "area",
     ) -> None:
         if like is not None:
             if not isinstance(like, tiled_array):
                 raise TypeError(f"like: another tiled_array, not {type(like).__name__}")
             comm = like.comm if comm is None else comm
-            tile_rows = tile_rows or like.tile_shape[1]
+            tile_rows, tile_cols = sizes_like(like, source, tile_rows, tile_cols, cuts)
             grid = like.grid if grid is None else grid
             if device is None:
                 device = _same_device(like)
@@ -111,7 +128,8 @@ class tiled_array:
                 )
             comm = source.comm
         kind, mine, how = agreed(
-            comm, lambda: _asked(source, comm, tile_rows, tile_cols, grid, transport, device)
+            comm,
+            lambda: _asked(source, comm, (tile_rows, tile_cols), grid, transport, cuts, device),
         )
         *how, gpu = how
         facts = comm.collect((kind, mine, (*how, gpu != NO_DEVICE)))
@@ -129,22 +147,19 @@ class tiled_array:
             looks = comm.rank == 0
             even = agreed(comm, lambda: _even(source, kind, comm.size) if looks else None)
             how[2] = comm.share(even, 0)
-        if {f[0] for f in facts} == {"matrix"}:
-            matrix = as_matrix(source, "ps.dist.tiled_array")
-            self._core = _core.tiles_of_whole(comm, matrix._core, *how)
-        elif kind == "dense":
-            self._core = _core.tiles_of_dense(comm, _dense(source), *how)
-        elif kind == "store":
-            self._core = _core.tiles_of_whole(comm, open_on_all(source, comm)._core, *how)
-        elif kind == "generator":
-            rows, cols = generator_shape(source)
-            cuts = np.linspace(0, rows, comm.size + 1).astype(np.int64)
-            first, last = int(cuts[comm.rank]), int(cuts[comm.rank + 1])
-            mine = source(_keep=_core.kept_range(first, last - first, 0, cols))
-            self._core = _core.tiles_of_rows(comm, mine._core, first, rows, *how)
-        else:  # on one rank, or in a file
-            d = source if kind == "dist" else csr_array(source, comm, "contiguous")
-            self._core = _core.tiles_of_dist(d._core, *how)
+        one_matrix = {f[0] for f in facts} == {"matrix"}
+        make, count, held = ways(source, "matrices" if one_matrix else kind, comm)
+        down, across, grid, transport, cuts, gpu = how
+        self._cut: Cut | None = None
+        sides = [], []
+        if cuts != "area":
+            self._cut = cut_by_work(count(*held), comm, cuts, (down, across), grid)
+        if self._cut is not None:
+            sides = self._cut.rows.tolist(), self._cut.cols.tolist()
+        elif any(isinstance(s, tuple) for s in (down, across)):
+            sides = tuple(places(s) for s in (down, across))
+        down, across = (0 if isinstance(s, tuple) else s for s in (down, across))
+        self._core = make(*held, down, across, grid, transport, gpu, sides)
         self._plan: Any = None
         self._times: dict[str, Any] | None = None
         self._auto = Auto()
@@ -152,6 +167,7 @@ class tiled_array:
     @classmethod
     def _of(cls, core: Any, plan: Any, times: dict[str, Any]) -> Any:
         made = cls.__new__(cls)
+        made._cut = None
         made._core, made._plan, made._times, made._auto = core, plan, times, Auto()
         return made
 
@@ -167,8 +183,15 @@ class tiled_array:
 
     @property
     def tile_shape(self) -> tuple[int, int]:
-        """Of a tile; those of the last row and column may be smaller."""
+        """Of the largest tile; those of the last row and column may be smaller, and others where cuts are not equal."""
         return self._core.map.tile_shape
+
+    @property
+    def tile_sizes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Rows of the tiles (i, .) for each i, and columns of the tiles (., j) for each j: what tile_rows and tile_cols
+        take."""
+        m = self._core.map
+        return tuple(tuple(np.diff(c).tolist()) for c in (m.row_cuts, m.col_cuts))  # type: ignore[return-value]
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -213,7 +236,8 @@ class tiled_array:
     def times(self) -> dict[str, Any]:
         """Of the product that made it, on this rank. Seconds: `seconds` in all, `prepare`, `compute`, `communication`
         (gets started and waited for; SUMMA: broadcasts), `accumulation` (sums sent, taken in, put in place),
-        `imbalance` (waiting for others at the end). Products: `own`, `stolen`. Bytes: `fetched_bytes`, `sent_bytes`,
+        `imbalance` (waiting for others at the end). Products, or parts of them where some can be stolen: `own`,
+        `stolen`. Bytes: `fetched_bytes`, `sent_bytes`,
         `received_bytes`; of these, `far_fetched_bytes` and `far_sent_bytes` crossed between nodes, where the product
         knew of nodes; `counted_bytes` (row offsets and rows' numbers, fetched to count before any product; not among
         `fetched_bytes`). `flops`: what this rank did. Names: `algorithm`, `steal`; of SUMMA `broadcasts`: "nccl", or
@@ -224,7 +248,8 @@ class tiled_array:
 
     def plan(self) -> Any:
         """The products of tiles that made it, of all ranks, as planned: `print(C.plan())`; `.products` has arrays i, k,
-        j, owner, fetched and sent bytes, flops; `.loads` has sums for each rank. Stealing changes who did them."""
+        j, owner, fetched and sent bytes, flops, parts (that can be stolen one by one); `.loads` has sums for each rank.
+        Stealing changes who did them."""
         if self._plan is None:
             raise ValueError("these tiles are not the result of ps.dist.matmul: there is no plan")
         return self._plan
@@ -244,7 +269,7 @@ class tiled_array:
 
     def replace_tile(self, i: int, j: int, tile: np.ndarray) -> None:
         """Overwrites a dense tile, on whichever rank it is. Not collective: `barrier()` before others read it."""
-        self._core.replace_tile(i, j, _dense(tile))
+        self._core.replace_tile(i, j, dense_matrix(tile))
 
     def renew_tiles(self, new: dict[tuple[int, int], Any]) -> None:
         """Other entries for some of this rank's tiles of a sparse matrix, {(i, j): csr_array of the tile's shape and
@@ -273,6 +298,12 @@ class tiled_array:
             f", the fullest rank {worst:.3g} times the mean (grid='auto' or smaller tiles may help)"
         )
         said = f"{self._core.map!r}, {self.dtype}, by {self.transport}{where}"
+        if self._cut is not None:
+            what = "nonzeros in rows of tiles" if self._cut.by == "nonzeros" else "flops of A @ A"
+            said += (
+                f", cut by {what}: the most loaded rank has {self._cut.after:.3g} times the mean "
+                f"({self._cut.before:.3g} with equal tiles)"
+            )
         return said + uneven * (worst > _UNEVEN)
 
     def __repr__(self) -> str:
@@ -296,15 +327,15 @@ class tiled_array:
 def _asked(
     source: Any,
     comm: Any,
-    tile_rows: int | None,
-    tile_cols: int | None,
+    sizes: tuple[Any, Any],
     grid: tuple[int, int] | str | None,
     transport: str,
+    cuts: str,
     device: Any,
 ) -> tuple[str, Any, tuple[Any, ...]]:
     """The kind of source, what must be the same on all ranks, and how the core is to cut; its last part is the device,
     each rank's own."""
-    sizes = tuple(0 if n is None else _positive(n) for n in (tile_rows, tile_cols))
+    down, across = (size_of(n) for n in sizes)
     kind = _source_kind(source)
     chosen: Any = grid
     if isinstance(grid, str):
@@ -312,9 +343,16 @@ def _asked(
     else:
         chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
     if kind == "dense":
-        _dense(source)
+        dense_matrix(source)
+    one_of("cuts", cuts, TILE_CUTS)
+    if cuts != "area" and (kind == "dense" or isinstance(across, tuple)):
+        what = "of a dense matrix" if kind == "dense" else f"with tile_cols={sizes[1]!r}"
+        raise ValueError(
+            f"cuts={cuts!r} {what}: there is no work to cut by, leave cuts out; like= cuts the rows as the columns of "
+            "another matrix"
+        )
     gpu = tile_device(device, transport, comm.rank, comm.size)
-    return kind, _facts(source, kind), (*sizes, chosen, transport, gpu)
+    return kind, _facts(source, kind), (down, across, chosen, transport, cuts, gpu)
 
 
 def _require_auto(kind: str, grid: str, ranks: int) -> None:
@@ -339,12 +377,6 @@ def _same_device(like: tiled_array) -> Any:
     return None if gpu == NO_DEVICE else "cpu" if gpu < 0 else gpu
 
 
-def _positive(n: int) -> int:
-    if int(n) <= 0:
-        raise ValueError(f"a tile has {n} rows or columns: give a positive number")
-    return int(n)
-
-
 def _source_kind(source: Any) -> str:
     if isinstance(source, csr_array):
         return "dist"
@@ -363,15 +395,3 @@ def _facts(source: Any, kind: str) -> Any:
     if kind == "matrix":
         return source.shape, int(source.nnz), np.dtype(source.dtype).name
     return (source.shape, source.dtype.name) if kind in ("dense", "dist") else None
-
-
-def _dense(a: np.ndarray) -> np.ndarray:
-    if a.ndim != 2:
-        raise ValueError(f"a dense matrix has two dimensions, this one has shape {a.shape}")
-    if a.dtype == np.bool_:
-        a = a.view(np.uint8) if a.flags.c_contiguous else a.astype(np.uint8)
-    if a.dtype not in (np.float32, np.float64, np.uint8):
-        raise TypeError(
-            f"dense tiles have float32, float64, bool or uint8, not {a.dtype}: use astype"
-        )
-    return np.ascontiguousarray(a)

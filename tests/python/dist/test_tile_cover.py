@@ -182,7 +182,7 @@ SLOW = dataclasses.replace(
 
 def auto(monkeypatch, network, wait, A=GRAPH, ranks=4, grid=None, products=4):
     """What stays in products that follow one another; cutting is said to take as long as `wait` of them communicate."""
-    monkeypatch.setattr(_tile_choice, "_known", lambda comm: network)
+    monkeypatch.setattr(_tile_choice, "network_of", lambda comm: network)
 
     def cut(c, net):
         assert cutting_seconds(c, net) > 0

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "penstock/dist/tile/tile_parts.hpp"
 #include "ranks.hpp"
 
 namespace penstock {
@@ -15,8 +16,11 @@ namespace {
 /// Another transport with pauses of random length before its verbs, so that ranks meet in every order.
 class Pausing final : public Transport {
  public:
-  Pausing(std::shared_ptr<Transport> inner, std::uint64_t seed)
-      : inner_(std::move(inner)), random_(seed * 31 + static_cast<std::uint64_t>(inner_->rank())) {}
+  /// `slow`: a rank whose gets take so many milliseconds more.
+  Pausing(std::shared_ptr<Transport> inner, std::uint64_t seed, int slow, int milliseconds)
+      : inner_(std::move(inner)),
+        random_(seed * 31 + static_cast<std::uint64_t>(inner_->rank())),
+        late_(slow == inner_->rank() ? milliseconds : 0) {}
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
   std::string name() const override { return inner_->name(); }
@@ -25,6 +29,7 @@ class Pausing final : public Transport {
   Comm& comm() override { return inner_->comm(); }
   Where where() const override { return inner_->where(); }
   Ticket get(void* to, RemotePtr from, std::int64_t bytes) override {
+    std::this_thread::sleep_for(late_);
     return pause(), inner_->get(to, from, bytes);
   }
   Ticket put(const void* from, RemotePtr to, std::int64_t bytes) override {
@@ -63,13 +68,14 @@ class Pausing final : public Transport {
   }
   std::shared_ptr<Transport> inner_;
   std::mt19937_64 random_;
+  std::chrono::milliseconds late_;
 };
 
-MakeTransport pausing(std::uint64_t seed, bool on_device = false) {
+MakeTransport pausing(std::uint64_t seed, bool on_device = false, int slow = -1, int milliseconds = 0) {
   const auto inner = on_device ? transport_of_kind("peer", Where{}) : transport_of_kind("local");
   return
       [=](std::shared_ptr<Comm> comm, std::int64_t bytes, std::int64_t zeroed) -> std::shared_ptr<Transport> {
-        return std::make_shared<Pausing>(inner(std::move(comm), bytes, zeroed), seed);
+        return std::make_shared<Pausing>(inner(std::move(comm), bytes, zeroed), seed, slow, milliseconds);
       };
 }
 
@@ -107,6 +113,7 @@ struct Case {
   Csr<double> a, b;
   std::vector<double> wanted;
   std::int64_t tile_m, tile_k, tile_n;
+  std::vector<std::int64_t> cut_m = {}, cut_k = {}, cut_n = {};  // in place of sizes, where there are some
 };
 Case case_of(std::uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -118,6 +125,12 @@ Case case_of(std::uint64_t seed) {
          1 + size() / 3,
          1 + size() / 3,
          1 + size() / 3};
+  const auto cut = [&](std::int64_t length) {
+    std::vector<std::int64_t> cuts{0};
+    while (cuts.back() < length) cuts.push_back(std::min(length, cuts.back() + 1 + size() / 2));
+    return cuts;
+  };
+  if (seed % 3 == 0) c.cut_m = cut(m), c.cut_k = cut(k), c.cut_n = cut(n);
   const auto a = dense_of(c.a), b = dense_of(c.b);
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t l = 0; l < k; ++l)
@@ -132,9 +145,12 @@ std::vector<double> product_of(Comm& mine, const Case& x, bool sparse, bool summ
                                TileTimes& times) {
   const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
   auto a = tiles_of_whole<double>(
-      comm, x.a, tile_map(x.a.rows, x.a.cols, x.tile_m, x.tile_k, grid, TileValue::float64, true), make);
+      comm, x.a,
+      tile_map(x.a.rows, x.a.cols, x.tile_m, x.tile_k, grid, TileValue::float64, true, x.cut_m, x.cut_k),
+      make);
   const auto dense = dense_of(x.b);
-  auto b_map = tile_map(x.b.rows, x.b.cols, x.tile_k, x.tile_n, grid, TileValue::float64, sparse);
+  auto b_map =
+      tile_map(x.b.rows, x.b.cols, x.tile_k, x.tile_n, grid, TileValue::float64, sparse, x.cut_k, x.cut_n);
   auto b = sparse ? tiles_of_whole<double>(comm, x.b, b_map, make)
                   : tiles_of_dense(comm, reinterpret_cast<const std::byte*>(dense.data()), b_map, make);
   auto result = summa ? multiply_summa(a, b, options) : multiply_one_sided(a, b, options);
@@ -155,12 +171,14 @@ TEST(OneSided, EveryAlgorithmGivesTheProductWhateverTheDelays) {
         for (int kept = 0; kept < 4; ++kept)
           for (int steal = 0; steal < (kept == 3 ? 1 : 3); ++steal) {
             const auto x = case_of(++seed);
-            TileMultiplyOptions options{.kept = static_cast<Stationary>(kept % 3),
-                                        .steal = static_cast<Steal>(steal),
-                                        .prefetch = static_cast<int>(seed % 4),
-                                        .seed = seed,
-                                        .piece_bytes = 1024,
-                                        .pieces = 1 + static_cast<int>(seed % 2)};
+            TileMultiplyOptions options{
+                .kept = static_cast<Stationary>(kept % 3),
+                .steal = static_cast<Steal>(steal),
+                .prefetch = static_cast<int>(seed % 4),
+                .seed = seed,
+                .part_flops = seed % 2 == 0 ? 0.0 : static_cast<double>(1 + seed % 40),
+                .piece_bytes = 1024,
+                .pieces = 1 + static_cast<int>(seed % 2)};
             const auto errors = play(grid.ranks(), [&](Comm& comm) {
               TileTimes times;
               const auto make = pausing(seed, repeat == 1);  // each on a device, too: the CPU
@@ -282,6 +300,79 @@ TEST(OneSided, IdleRanksSteal) {
     EXPECT_EQ(sent, received);
     EXPECT_EQ(sent > 0, stolen > 0);
   }
+}
+
+TEST(OneSided, PartsOfOneTileAreStolenWhileItsOwnerWorks) {
+  // A single tile, which is rank 0's: whatever others do, they do with a part of it. One of them is slow.
+  const auto a = random_csr(600, 300, 40, 1), b = random_csr(300, 200, 40, 2);
+  Case x{a, b, std::vector<double>(600 * 200), 600, 300, 200};
+  const auto da = dense_of(a), db = dense_of(b);
+  for (std::size_t i = 0; i < 600; ++i)
+    for (std::size_t k = 0; k < 300; ++k)
+      for (std::size_t j = 0; j < 200 && da[i * 300 + k] != 0; ++j)
+        x.wanted[i * 200 + j] += da[i * 300 + k] * db[k * 200 + j];
+  for (const bool sparse : {false, true}) {
+    bool seen = false;
+    for (std::uint64_t attempt = 0; attempt < 10 && !seen; ++attempt) {
+      std::atomic<std::int64_t> own = 0, stolen = 0, parts = 0;
+      succeed(3, [&](Comm& comm) {
+        TileTimes t;
+        const auto got = product_of(comm, x, sparse, false, {3, 1}, pausing(attempt, false, 1, 2),
+                                    {.steal = Steal::random, .part_flops = 2e5, .piece_bytes = 8192}, t);
+        EXPECT_EQ(got, x.wanted);
+        own += t.own, stolen += t.stolen;
+        EXPECT_TRUE(comm.rank() == 0 || t.own == 0);
+      });
+      MultiplyPlan plan;
+      plan.ranks = 3, plan.products.resize(1);
+      const auto flops = [&] {
+        double products = 0;
+        for (Offset e = 0; e < a.nnz(); ++e) {
+          const auto k = a.indices.data[e];
+          products += sparse ? static_cast<double>(b.indptr.data[k + 1] - b.indptr.data[k]) : 200.0;
+        }
+        return 2 * products;
+      }();
+      plan.products[0].flops = flops;
+      cut_into_parts(plan, 2e5, sparse);
+      parts = plan.products[0].parts;
+      EXPECT_GT(parts, 20);
+      EXPECT_EQ(own + stolen, parts) << "every part once";
+      seen = own > 0 && stolen > 0;
+    }
+    EXPECT_TRUE(seen) << "nobody stole a part" << (sparse ? ", sparse" : "");
+  }
+}
+
+TEST(TileParts, AreRowsWithEquallyManyEntriesAndAllOfThem) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto rows = 1 + static_cast<std::int64_t>(random() % 60);
+    std::vector<Offset> indptr{0};
+    Offset longest = 0;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const auto n = static_cast<Offset>(random() % 3 == 0 ? 0 : random() % 40);
+      longest = std::max(longest, n), indptr.push_back(indptr.back() + n);
+    }
+    const Span all{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(rows)), rows};
+    const auto entries = indptr.back() - indptr[static_cast<std::size_t>(all.first)];
+    const auto parts = 1 + static_cast<std::int64_t>(random() % 9);
+    auto at = all.first;
+    for (std::int64_t n = 0; n < parts; ++n) {
+      const auto part = rows_of_parts(indptr.data(), all, {n, n + 1}, parts);
+      EXPECT_EQ(part.first, at) << "rows left out, or twice";
+      at = part.end;
+      const auto here =
+          indptr[static_cast<std::size_t>(part.end)] - indptr[static_cast<std::size_t>(part.first)];
+      EXPECT_LE(here, entries / parts + 1 + longest);
+      if (n > 0) EXPECT_EQ(rows_of_parts(indptr.data(), all, {0, n + 1}, parts), (Span{all.first, part.end}));
+    }
+    EXPECT_EQ(at, all.end);
+  }
+  EXPECT_EQ(parts_at_once(64, 2, true), 32);
+  EXPECT_EQ(parts_at_once(64, 100, true), 16);
+  EXPECT_EQ(parts_at_once(64, 2, false), 16);
+  EXPECT_EQ(parts_at_once(1, 2, false), 1);
 }
 
 TEST(OneSided, RefusesBeforeItBegins) {

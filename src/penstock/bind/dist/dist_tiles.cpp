@@ -4,7 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "penstock/bind/dist/dist.hpp"
+#include "penstock/bind/dist/dist_tiles.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/tile/one_sided.hpp"
 #include "penstock/dist/tile/tile_cover.hpp"
@@ -12,102 +12,6 @@
 
 namespace penstock::bind {
 namespace {
-
-using Dense = nb::ndarray<nb::ro, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Grid = std::pair<int, int>;
-
-template <class F>
-decltype(auto) with_value(TileValue value, F&& f) {
-  switch (value) {
-    case TileValue::pattern: return f(One{});
-    case TileValue::byte: return f(std::uint8_t{});
-    case TileValue::float32: return f(float{});
-    case TileValue::float64: break;
-  }
-  return f(double{});
-}
-
-TileValue value_of(const Dense& a) {
-  if (a.dtype() == nb::dtype<float>()) return TileValue::float32;
-  if (a.dtype() == nb::dtype<double>()) return TileValue::float64;
-  if (a.dtype() == nb::dtype<std::uint8_t>()) return TileValue::byte;
-  throw Error(Errc::not_compiled, "dense tiles have values of float32, float64 or uint8: use astype");
-}
-
-[[noreturn]] void refuse_values() {
-  throw Error(Errc::not_compiled, "sparse tiles have values of bool, float32 or float64: use astype");
-}
-
-/// f(csr) where tiles can have its values.
-template <class F, class... Released>
-decltype(auto) with_csr(const Matrix& a, F&& f, const Released&... released) {
-  return std::visit(
-      [&]<class V>(const Csr<V>& csr) -> decltype(f(std::declval<const Csr<One>&>())) {
-        if constexpr (is_pattern<V> || std::same_as<V, float> || std::same_as<V, double>) return f(csr);
-        else refuse_values();
-      },
-      a.any(released...));
-}
-
-using Shared = std::shared_ptr<TileMatrix>;
-
-/// `device` is the number of a GPU, kCpuAsDevice, or kNoDevice for tiles in host memory.
-constexpr int kCpuAsDevice = -1, kNoDevice = -2;
-MakeTransport transport_on(const std::string& kind, int device) {
-  require(device >= kNoDevice, "tiles: there is no device " + std::to_string(device));
-  return device == kNoDevice ? transport_of_kind(kind) : transport_of_kind(kind, Where{device});
-}
-
-Shared tiles_of_whole(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t tile_rows,
-                      std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
-  return with_csr(a, [&]<class V>(const Csr<V>& csr) {
-    const nb::gil_scoped_release release;
-    for (const Place place : {csr.indptr.place, csr.indices.place, csr.values.place}) check(InCore{}, place);
-    auto map =
-        tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
-    return std::make_shared<TileMatrix>(
-        tiles_of_whole<V>(comm, csr, std::move(map), transport_on(transport, device)));
-  });
-}
-
-Shared tiles_of_dense(const std::shared_ptr<Comm>& comm, const Dense& a, std::int64_t tile_rows,
-                      std::int64_t tile_cols, Grid grid, const std::string& transport, int device) {
-  const auto value = value_of(a);
-  const nb::gil_scoped_release release;
-  auto map = tile_map(static_cast<std::int64_t>(a.shape(0)), static_cast<std::int64_t>(a.shape(1)), tile_rows,
-                      tile_cols, {grid.first, grid.second}, value, false);
-  return std::make_shared<TileMatrix>(tiles_of_dense(comm, static_cast<const std::byte*>(a.data()),
-                                                     std::move(map), transport_on(transport, device)));
-}
-
-/// Entries of rows from first_row on, which this rank has made; other ranks may have more entries of these rows.
-Shared tiles_of_rows(const std::shared_ptr<Comm>& comm, const Matrix& a, std::int64_t first_row,
-                     std::int64_t rows, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
-                     const std::string& transport, int device) {
-  return with_csr(a, [&]<class V>(const Csr<V>& csr) {
-    const nb::gil_scoped_release release;
-    require(0 <= first_row && first_row + csr.rows <= rows, "rows of tiles are outside the matrix");
-    std::vector<GlobalIndex> ids(static_cast<std::size_t>(csr.rows)),
-        cols(static_cast<std::size_t>(csr.cols));
-    for (std::size_t r = 0; r < ids.size(); ++r) ids[r] = first_row + static_cast<GlobalIndex>(r);
-    for (std::size_t c = 0; c < cols.size(); ++c) cols[c] = static_cast<GlobalIndex>(c);
-    auto map =
-        tile_map(rows, csr.cols, tile_rows, tile_cols, {grid.first, grid.second}, tile_value<V>(), true);
-    return std::make_shared<TileMatrix>(
-        tiles_of_part<V>(comm, {csr.view()}, {ids}, {cols}, std::move(map), transport_on(transport, device)));
-  });
-}
-
-Shared tiles_of_dist(const DistMatrix& a, std::int64_t tile_rows, std::int64_t tile_cols, Grid grid,
-                     const std::string& transport, int device) {
-  return visit(a, [&]<class V>(const DistProduct<V>& product) {
-    const nb::gil_scoped_release release;
-    const auto& d = product.matrix();
-    auto map = tile_map(d.all_rows(), d.all_cols(), tile_rows, tile_cols, {grid.first, grid.second},
-                        tile_value<V>(), true);
-    return std::make_shared<TileMatrix>(tiles_of_dist<V>(d, std::move(map), transport_on(transport, device)));
-  });
-}
 
 /// A tile, or the whole, as Python holds it: a Matrix or an array.
 template <class T>
@@ -252,6 +156,7 @@ nb::dict products_of(const Plan& p) {
   add("owner", &TileProduct::owner), add("flops", &TileProduct::flops);
   add("fetched", &TileProduct::fetched), add("sent", &TileProduct::sent);
   add("far_fetched", &TileProduct::far_fetched), add("far_sent", &TileProduct::far_sent);
+  add("parts", &TileProduct::parts);
   return d;
 }
 
@@ -341,9 +246,11 @@ nb::object spans_of(const TileMap& map) {
   return as_numpy<std::int64_t>(out);
 }
 
-nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols, bool gathers) {
+nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t tile_cols, bool gathers,
+                          const Cuts& cuts) {
   return with_csr(a, [&]<class V>(const Csr<V>& csr) {
-    auto map = tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {1, 1}, tile_value<V>(), true);
+    auto map = tile_map(csr.rows, csr.cols, tile_rows, tile_cols, {1, 1}, tile_value<V>(), true, cuts.first,
+                        cuts.second);
     map.gathers = gathers;
     {
       const nb::gil_scoped_release release;
@@ -355,18 +262,27 @@ nb::object spans_of_whole(const Matrix& a, std::int64_t tile_rows, std::int64_t 
 
 /// A directory from shapes alone and, where it is sparse, the entries of each tile. It is cheap, and needs no ranks.
 TileMap map_of(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
-               Grid grid, const std::string& dtype, const nb::object& nnz) {
+               Grid grid, const std::string& dtype, const nb::object& nnz, const Cuts& cuts) {
   const auto value = dtype == "bool"      ? TileValue::pattern
                      : dtype == "uint8"   ? TileValue::byte
                      : dtype == "float32" ? TileValue::float32
                                           : TileValue::float64;
-  auto map = tile_map(rows, cols, tile_rows, tile_cols, {grid.first, grid.second}, value, !nnz.is_none());
+  auto map = tile_map(rows, cols, tile_rows, tile_cols, {grid.first, grid.second}, value, !nnz.is_none(),
+                      cuts.first, cuts.second);
   if (nnz.is_none()) return map;
   const auto given = nb::cast<ReadArray<Offset>>(nnz);
   require(given.shape(0) == map.tiles.size(),
           "nnz: one number for each of the " + std::to_string(map.tiles.size()) + " tiles");
   for (std::size_t n = 0; n < map.tiles.size(); ++n) map.tiles[n].nnz = given.data()[n];
   return map;
+}
+
+/// Where tiles begin, and the end.
+template <class First>
+nb::object cuts_of(std::int64_t tiles, const First& first) {
+  auto out = allocate<std::int64_t>(tiles + 1);
+  for (std::int64_t n = 0; n <= tiles; ++n) out.data[n] = first(n);
+  return as_numpy<std::int64_t>(out);
 }
 
 nb::object nnz_of(const TileMap& t) {
@@ -421,6 +337,11 @@ void add_map(nb::module_& m) {
       .def_prop_ro("shape", [](const TileMap& t) { return nb::make_tuple(t.rows, t.cols); })
       .def_prop_ro("tile_shape", [](const TileMap& t) { return nb::make_tuple(t.tile_rows, t.tile_cols); })
       .def_prop_ro("tiles", [](const TileMap& t) { return nb::make_tuple(t.down(), t.across()); })
+      .def_prop_ro("row_cuts",
+                   [](const TileMap& t) { return cuts_of(t.down(), [&](auto n) { return t.first_row(n); }); })
+      .def_prop_ro(
+          "col_cuts",
+          [](const TileMap& t) { return cuts_of(t.across(), [&](auto n) { return t.first_col(n); }); })
       .def_prop_ro("grid", [](const TileMap& t) { return nb::make_tuple(t.grid.rows, t.grid.cols); })
       .def_ro("sparse", &TileMap::sparse)
       .def_ro("gathers", &TileMap::gathers)
@@ -431,9 +352,10 @@ void add_map(nb::module_& m) {
       .def("bytes", bytes_of_tile, arg("i"), arg("j"))
       .def("__repr__", &TileMap::text);
   m.def("least_row_bytes", [] { return kLeastRow; });
-  m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("gathers") = true);
+  m.def("tile_spans", spans_of_whole, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("gathers") = true,
+        arg("cuts") = Cuts{});
   m.def("tile_map", map_of, arg("rows"), arg("cols"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
-        arg("dtype"), arg("nnz").none());
+        arg("dtype"), arg("nnz").none(), arg("cuts") = Cuts{});
 }
 
 void add_plan(nb::module_& m) {
@@ -468,14 +390,6 @@ void add_tiles(nb::module_& m) {
           "barrier", [](TileMatrix& t) { t.transport()->barrier(); },
           nb::call_guard<nb::gil_scoped_release>());
   m.def("square_grid", bound_square_grid, arg("ranks"));
-  m.def("tiles_of_whole", tiles_of_whole, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"),
-        arg("grid"), arg("transport"), arg("device"));
-  m.def("tiles_of_dense", tiles_of_dense, arg("comm"), arg("a"), arg("tile_rows"), arg("tile_cols"),
-        arg("grid"), arg("transport"), arg("device"));
-  m.def("tiles_of_rows", tiles_of_rows, arg("comm"), arg("a"), arg("first_row"), arg("rows"),
-        arg("tile_rows"), arg("tile_cols"), arg("grid"), arg("transport"), arg("device"));
-  m.def("tiles_of_dist", tiles_of_dist, arg("a"), arg("tile_rows"), arg("tile_cols"), arg("grid"),
-        arg("transport"), arg("device"));
 }
 
 void add_products(nb::module_& m) {
@@ -494,6 +408,7 @@ void dist_tiles(nb::module_& m) {
   add_map(m);
   add_plan(m);
   add_tiles(m);
+  tile_sources(m);
   add_products(m);
 }
 

@@ -1,11 +1,13 @@
 // C = A B by gets and by mail (Brock, Buluc and Yelick, ICS 2024). A rank repeats four steps until no product is left:
 //
-//   claim      the next product of tiles in the plan's order, or one that is worth taking from another rank (tile_work)
+//   open       the next product of tiles in the plan's order, or one that is worth helping another rank with (tile_work)
 //   fetch      the product's tiles that are elsewhere; some products ahead, so that gets travel while a product is computed
-//   multiply   into its own tile of C, or into a partial sum for the rank that owns the tile
+//   claim      parts of the product that nobody does: ranges of rows; without stealing it is one part (tile_parts)
+//   multiply   these into its own tile of C, or into a partial sum for the rank that owns the tile
 //   mail       a partial sum that is complete, and take in what other ranks have sent for own tiles (tile_mail)
 //
-// At the end it waits until its tiles of C have all their products, from whichever ranks; `missing_` counts those to come.
+// At the end it waits until its tiles of C have all parts of their products, from whichever ranks; `missing_` counts those to
+// come.
 #include "penstock/dist/tile/one_sided.hpp"
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include "penstock/dist/link/bounded_wait.hpp"
 #include "penstock/dist/tile/tile_gpu.hpp"
 #include "penstock/dist/tile/tile_nodes.hpp"
+#include "penstock/dist/tile/tile_parts.hpp"
 #include "penstock/dist/tile/tile_work.hpp"
 
 namespace penstock {
@@ -99,9 +102,9 @@ class OneSidedProduct {
         options_(options),
         comm_(a.comm()),
         steals_(options.steal != Steal::none && comm_->size() > 1),
-        prepared_(prepare(a, b, options)),
+        prepared_(in_parts(prepare(a, b, options))),
         sums_(prepared_, a),
-        missing_(std::ranges::count_if(products(), [&](const auto& p) { return mine(p); })),
+        missing_(parts_of_mine()),
         mail_(
             comm_, a.make_transport(),
             mail_options(prepared_.plan, prepared_.c, options, a.on_device(), steals_),
@@ -150,6 +153,16 @@ class OneSidedProduct {
   }
   TileMatrix& left_of(const TileProduct& p) const { return penstock::left_of(prepared_, a_, p); }
   bool mine(const TileProduct& p) const { return prepared_.c.owner(p.i, p.j) == comm_->rank(); }
+  /// Where there are thieves, products are cut into parts.
+  TilePlan in_parts(TilePlan plan) const {
+    if (steals_ && plan.local->takes_rows()) cut_into_parts(plan.plan, options_.part_flops, plan.c.sparse);
+    return plan;
+  }
+  std::int64_t parts_of_mine() const {
+    std::int64_t parts = 0;
+    for (const auto& p : products()) parts += mine(p) ? p.parts : 0;
+    return parts;
+  }
 
   /// Adds a piece that another rank has sent to an own tile of C.
   void take_in(std::int64_t number, std::int64_t products, const std::byte* piece, std::int64_t bytes) {
@@ -166,10 +179,10 @@ class OneSidedProduct {
                                   " was sent more products of its tiles than there are");
   }
 
-  /// Claims products and starts to fetch their tiles, until as many are under way as should be. False: no product is left.
+  /// Opens products and starts to fetch their tiles, until as many are under way as should be. False: no product is left.
   bool fetch_ahead() {
     while (more_ && std::ssize(under_way_) <= ahead_ + waits_) {
-      const auto n = work_.next(times_);
+      const auto n = work_.open(times_);
       more_ = n != TileWork::kNone;
       if (!more_) break;
       const auto& p = products()[static_cast<std::size_t>(n)];
@@ -216,7 +229,7 @@ class OneSidedProduct {
     count(tiles.b, b.owner(p.k, p.j));
   }
 
-  /// Multiplies the tiles that were asked for first, and looks for mail.
+  /// Works on the product whose tiles were asked for first, for as long as parts of it are left.
   void compute_next() {
     current_ = std::move(under_way_.front());
     under_way_.pop_front();
@@ -228,24 +241,40 @@ class OneSidedProduct {
     const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, right_of(p))};
     const TileView mask{options_.mask ? current_.mask.data() : nullptr, current_.mask.tile()};
     times_.communication += clock_.lap();
-    auto& sum = sum_for(p);
+    for (auto taken = work_.take(current_.product); taken.size() > 0; taken = work_.take(current_.product))
+      compute_parts(p, taken, left, right, mask);
+    times_.communication += clock_.lap();
+  }
+
+  /// Multiplies parts of a product, and looks for mail.
+  void compute_parts(const TileProduct& p, Span taken, TileView left, const TileView& right,
+                     const TileView& mask) {
+    times_.communication += clock_.lap();
+    auto& sum = sum_for(p, taken.size());
     times_.accumulation += clock_.lap();
     settle_before(sum, p);
-    if (options_.mask) sum.multiply_add_on(mask, left, right);
-    else sum.multiply_add(left, right);
+    if (taken.size() < p.parts) left.product = current_.product;
+    if (p.parts > 1)
+      left.tile.in_rows =
+          rows_of_parts(reinterpret_cast<const Offset*>(left.data), left.tile.row_span(), taken, p.parts);
+    if (left.tile.row_span().size() > 0) {
+      if (options_.mask) sum.multiply_add_on(mask, left, right);
+      else sum.multiply_add(left, right);
+    }
     times_.compute += clock_.lap();
-    ++(p.owner == comm_->rank() ? times_.own : times_.stolen);
-    times_.flops += p.flops;
-    if (!mine(p) && receiver(plan(), prepared_.c, p) == comm_->rank()) note(prepared_.c.number(p.i, p.j), 1);
+    (p.owner == comm_->rank() ? times_.own : times_.stolen) += taken.size();
+    times_.flops += p.flops * static_cast<double>(taken.size()) / p.parts;
+    if (!mine(p) && receiver(plan(), prepared_.c, p) == comm_->rank())
+      note(prepared_.c.number(p.i, p.j), taken.size());
     mail_.look();
     mail_of_node();
     times_.accumulation += clock_.lap();
   }
 
   /// The sum that a product is added to: that of an own tile of C, or a partial one for its owner.
-  TileSum& sum_for(const TileProduct& p) {
+  TileSum& sum_for(const TileProduct& p, std::int64_t parts) {
     if (mine(p)) {
-      --missing_;
+      missing_ -= parts;
       return sums_.sum(p.i, p.j);
     }
     const auto to = receiver(plan(), prepared_.c, p);
@@ -253,7 +282,7 @@ class OneSidedProduct {
     if (partial_.sum && (partial_.i != p.i || partial_.j != p.j)) mail_partial();
     if (!partial_.sum)
       partial_ = {to, p.i, p.j, 0, prepared_.local->start(prepared_.c.at(p.i, p.j), nullptr)};
-    ++partial_.products;
+    partial_.products += parts;
     return *partial_.sum;
   }
 
@@ -338,7 +367,7 @@ class OneSidedProduct {
   bool steals_;
   TilePlan prepared_;
   TileSums sums_;
-  std::int64_t missing_;  // products that this rank's tiles of C still wait for
+  std::int64_t missing_;  // parts of products that this rank's tiles of C still wait for
   TileMail mail_;
   TileWork work_;
   int ahead_;

@@ -23,6 +23,8 @@ struct TileMultiplyOptions {
   int prefetch = 1;          // products whose tiles are under way while one is computed
   std::int64_t memory = -1;  // bytes that a rank may use for C; below 0, what is available
   std::uint64_t seed = 0;    // of the order in which tiles are robbed
+  /// Operations of a part of a product that can be taken by itself (dist/tile/tile_parts.hpp); 0: chosen.
+  double part_flops = 0;
   /// What others add to C travels in pieces of at most so many bytes (0: 4 MB, or 32 MB of a device's tiles), so many of a
   /// rank's at once.
   std::int64_t piece_bytes = 0;
@@ -42,7 +44,7 @@ struct TileTimes {
   double communication = 0;
   double accumulation = 0;                           // results sent to their owners, taken in, put in place
   double imbalance = 0;                              // waiting for others at the end
-  std::int64_t own = 0, stolen = 0;                  // products
+  std::int64_t own = 0, stolen = 0;                  // products, or parts of them where some can be stolen
   std::int64_t fetched = 0, sent = 0, received = 0;  // bytes
   std::int64_t far_fetched = 0, far_sent = 0;        // of these, bytes that crossed between nodes
   std::int64_t counted = 0;  // bytes of row offsets that were fetched to count products

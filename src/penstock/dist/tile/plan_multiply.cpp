@@ -86,6 +86,10 @@ void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
            " rows: cut both with the same size there (tile_rows=" + std::to_string(a.tile_cols) +
            " for B, or like= the tiles of A)";
   });
+  require(
+      a.col_cuts == b.row_cuts,
+      "A's columns and B's rows are cut at different places, one of them by its work: cut B with like= the "
+      "tiles of A");
   require(a.grid.ranks() == b.grid.ranks() && b.grid.ranks() == c.grid.ranks(), [&] {
     return "the grids are of " + std::to_string(a.grid.ranks()) + ", " + std::to_string(b.grid.ranks()) +
            " and " + std::to_string(c.grid.ranks()) +
@@ -96,7 +100,7 @@ void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
            " are more than 2^28 products of tiles: give larger tiles";
   });
   require(c.rows == a.rows && c.cols == b.cols && c.tile_rows == a.tile_rows && c.tile_cols == b.tile_cols &&
-              c.sparse == b.sparse,
+              c.row_cuts == a.row_cuts && c.col_cuts == b.col_cuts && c.sparse == b.sparse,
           "the tiles of C are not those of A B");
 }
 
@@ -111,6 +115,10 @@ void require_mask(const TileMap& mask, const TileMap& c) {
            times(c.tile_rows, c.tile_cols) + ": cut it like C (tile_rows=" + std::to_string(c.tile_rows) +
            ", tile_cols=" + std::to_string(c.tile_cols) + ")";
   });
+  require(mask.row_cuts == c.row_cuts && mask.col_cuts == c.col_cuts,
+          "the mask and C are cut at different places, one of them by its work: cut the mask like C "
+          "(tile_rows= and "
+          "tile_cols= the tile_sizes of C)");
   require(mask.grid == c.grid, [&] {
     return "the mask is on a grid of " + times(mask.grid.rows, mask.grid.cols) + " ranks, C on one of " +
            times(c.grid.rows, c.grid.cols);
@@ -118,7 +126,8 @@ void require_mask(const TileMap& mask, const TileMap& c) {
 }
 
 TileMap product_map(const TileMap& a, const TileMap& b, TileValue value) {
-  auto c = tile_map(a.rows, b.cols, a.tile_rows, b.tile_cols, a.grid, value, b.sparse);
+  auto c =
+      tile_map(a.rows, b.cols, a.tile_rows, b.tile_cols, a.grid, value, b.sparse, a.row_cuts, b.col_cuts);
   c.gathers = b.gathers;
   return c;
 }

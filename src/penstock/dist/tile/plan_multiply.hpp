@@ -23,6 +23,7 @@ struct TileProduct {
   std::int32_t owner = 0;
   std::int32_t turn = 0;     // its place among its owner's products
   bool at_b = false;         // of the part of A that goes to B (cover)
+  std::int32_t parts = 1;    // ranges of rows of A(i, k) that are claimed one by one (tile_parts.hpp)
   std::int64_t fetched = 0;  // bytes that it needs of A(i, k) and B(k, j) where they are not the owner's
   std::int64_t of_b = 0;     // bytes that it needs of B(k, j), wherever that is
   /// Bytes of the result where C(i, j) is not the owner's; sparse: expected; of a copy of a dense tile (replicas): at most.

@@ -163,8 +163,8 @@ std::shared_ptr<TileSplit> split(TileMatrix& a) {
           std::ssize(stays.try_emplace(n, tile, rows, false).first->second.indices);
       if (one_rank) continue;
       leaves.try_emplace(n, tile, rows, true);
-      row_ids.push_back(numbers(i * map.tile_rows, t.rows));
-      col_ids.push_back(numbers(k * map.tile_cols, t.cols));
+      row_ids.push_back(numbers(map.first_row(i), t.rows));
+      col_ids.push_back(numbers(map.first_col(k), t.cols));
     }
   const auto fill = [&](std::int64_t i, std::int64_t k, std::byte* blob) {
     if (const auto at = stays.find(map.number(i, k)); at != stays.end())

@@ -21,7 +21,7 @@ class TileMail {
     /// Words of the arena for claims of work. Without counters and sends there is no arena.
     std::int64_t counters = 0;
   };
-  /// Takes in a piece: of tile `number`, made of `products` products that no other piece speaks of.
+  /// Takes in a piece: of tile `number`, made of `products` products (where these are cut, parts) that no other piece speaks of.
   using Take =
       std::function<void(std::int64_t number, std::int64_t products, const std::byte*, std::int64_t bytes)>;
   /// `box` is what an earlier product left, the same on all ranks, or empty. Its transport is used if it is large enough, else
@@ -36,8 +36,10 @@ class TileMail {
   void send(int owner, std::int64_t number, std::int64_t products, TileSum& sum);
   /// Takes in the pieces that have come.
   void look();
-  /// Claims by a counter of a rank: adds one to it, and returns its value before.
-  std::int64_t claim(int rank, std::int64_t counter) { return transport_->fetch_add({rank, counter * 8}, 1); }
+  /// Claims by a counter of a rank: adds to it, and returns its value before.
+  std::int64_t claim(int rank, std::int64_t counter, std::int64_t count) {
+    return transport_->fetch_add({rank, counter * 8}, count);
+  }
   std::int64_t read(int rank, std::int64_t counter) { return transport_->load({rank, counter * 8}); }
 
   std::int64_t sent() const { return sent_; }          // bytes

@@ -107,8 +107,18 @@ std::string TileMap::text() const {
   return out;
 }
 
+std::int64_t size_of_tiles(std::vector<std::int64_t>& cuts) {
+  std::int64_t largest = 1;
+  bool equal = true;
+  for (std::size_t n = 1; n < cuts.size(); ++n) largest = std::max(largest, cuts[n] - cuts[n - 1]);
+  for (std::size_t n = 1; n + 1 < cuts.size(); ++n) equal &= cuts[n] - cuts[n - 1] == largest;
+  if (equal) cuts.clear();
+  return largest;
+}
+
 TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
-                 ProcessGrid grid, TileValue value, bool sparse) {
+                 ProcessGrid grid, TileValue value, bool sparse, std::vector<std::int64_t> row_cuts,
+                 std::vector<std::int64_t> col_cuts) {
   require(rows >= 0 && cols >= 0,
           "tiles: a matrix of " + std::to_string(rows) + " x " + std::to_string(cols));
   require(grid.rows > 0 && grid.cols > 0, "tiles: a process grid of " + std::to_string(grid.rows) + " x " +
@@ -119,8 +129,18 @@ TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, s
         1, wish > 0 ? std::min(wish, std::max<std::int64_t>(size, 1)) : (size + parts - 1) / parts);
   };
   TileMap map{.rows = rows, .cols = cols, .grid = grid, .value = value, .sparse = sparse, .tiles = {}};
-  map.tile_rows = chosen(rows, tile_rows, each_way);
-  map.tile_cols = chosen(cols, tile_cols, sparse ? each_way : grid.cols);
+  const auto cut = [](std::vector<std::int64_t>& cuts, std::int64_t size, const char* what) {
+    require(cuts.front() == 0 && cuts.back() == size && std::ranges::is_sorted(cuts, std::less_equal<>()),
+            [&] {
+              return std::string("tiles: cuts of ") + what + " ascend from 0 to their number, " +
+                     std::to_string(size);
+            });
+    return size_of_tiles(cuts);
+  };
+  map.tile_rows = row_cuts.empty() ? chosen(rows, tile_rows, each_way) : cut(row_cuts, rows, "rows");
+  map.tile_cols = col_cuts.empty() ? chosen(cols, tile_cols, sparse ? each_way : grid.cols)
+                                   : cut(col_cuts, cols, "columns");
+  map.row_cuts = std::move(row_cuts), map.col_cuts = std::move(col_cuts);
   require(!sparse || map.tile_cols <= 2147483647, [&] {
     return "tiles: " + std::to_string(map.tile_cols) +
            " columns a tile: at most 2^31 - 1, give a smaller tile_cols";
@@ -135,8 +155,8 @@ TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, s
   });
   for (std::int64_t i = 0; i < map.down(); ++i)
     for (std::int64_t j = 0; j < map.across(); ++j) {
-      TileAt t{.rows = std::min(map.tile_rows, rows - i * map.tile_rows),
-               .cols = std::min(map.tile_cols, cols - j * map.tile_cols)};
+      TileAt t{.rows = map.first_row(i + 1) - map.first_row(i),
+               .cols = map.first_col(j + 1) - map.first_col(j)};
       if (!sparse) t.nnz = t.rows * t.cols;
       map.tiles.push_back(t);
     }

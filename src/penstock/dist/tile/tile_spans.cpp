@@ -94,10 +94,10 @@ void find_spans(const CsrView<V>& whole, TileMap& map) {
     }
     Marks seen(map.cols);
     for (std::int64_t r = 0; r < tiles->rows; ++r) {
-      const auto* const offsets = whole.indptr + i * map.tile_rows + r;
+      const auto* const offsets = whole.indptr + map.first_row(i) + r;
       for (auto e = offsets[0] - whole.first_nnz; e < offsets[1] - whole.first_nnz; ++e) {
-        const auto j = whole.indices[e] / map.tile_cols;
-        const auto column = whole.indices[e] - j * map.tile_cols;
+        const auto j = map.col_tile(whole.indices[e]);
+        const auto column = whole.indices[e] - map.first_col(j);
         auto& tile = tiles[j];
         tile.rows_met += tile.in_rows.size() == 0 || tile.in_rows.end <= r;
         tile.cols_met += graph::claim_bit<false>(seen.words.data(), whole.indices[e]);

@@ -1,5 +1,6 @@
 // C(i, j) += A(i, k) B(k, j), all sparse, on the CPU. Products of small tiles are put together (tile_batch.hpp) and become
-// one matrix; each product of large tiles and each piece from another rank is a matrix of its own. These matrices are
+// one matrix; each product of large tiles and each piece from another rank is a matrix of its own. Parts of one product, which
+// have rows of their own, are runs of rows of one matrix, so that a product in parts is merged as seldom as a whole one. Matrices are
 // merged as in a tree: a matrix is merged only with one of about its own size. So an entry takes part in log(products)
 // merges instead of all later ones, and the matrices that wait are together at most as large as the one that is merged.
 #include <algorithm>
@@ -39,23 +40,68 @@ struct Rows {
   }
 };
 
+/// Runs of rows, one behind the other.
+template <class P>
+struct Runs {
+  std::vector<Rows<P>> runs;
+
+  std::int64_t first() const { return runs.front().first; }
+  std::int64_t last() const { return runs.back().last(); }
+  std::int64_t size() const {
+    std::int64_t n = 0;
+    for (const auto& run : runs) n += run.size();
+    return n;
+  }
+  Offset nnz() const {
+    Offset n = 0;
+    for (const auto& run : runs) n += run.entries.nnz();
+    return n;
+  }
+};
+
+/// A row of runs.
+template <class P>
+struct Row {
+  const Index* columns = nullptr;
+  const P* values = nullptr;
+  Offset count = 0;
+};
+
+/// Looks rows of runs up, one after the other.
+template <class P>
+class RowsInTurn {
+ public:
+  explicit RowsInTurn(const Runs<P>& of) : of_(of) {}
+  Row<P> operator()(std::int64_t r) {
+    while (at_ < of_.runs.size() && of_.runs[at_].last() <= r) ++at_;
+    if (at_ == of_.runs.size()) return {};
+    const auto& run = of_.runs[at_];
+    const auto begin = run.begin(r);
+    return {run.entries.indices.data + begin, is_pattern<P> ? nullptr : run.entries.values.data + begin,
+            run.end(r) - begin};
+  }
+
+ private:
+  const Runs<P>& of_;
+  std::size_t at_ = 0;
+};
+
 /// x + y over S: a pass counts the entries of each row of the sum, and another one writes them.
 template <class S, class P>
-Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
-  const auto first = std::min(x.first, y.first), rows = std::max(x.last(), y.last()) - first;
+Runs<P> merge(const Runs<P>& x, const Runs<P>& y) {
+  const auto first = std::min(x.first(), y.first()), rows = std::max(x.last(), y.last()) - first;
   const auto indptr = allocate<Offset>(rows + 1);
   indptr.data[0] = 0;
-  const Index *xi = x.entries.indices.data, *yi = y.entries.indices.data;
   parallel_ranges(rows, kMergedRows, [&](std::int64_t r, std::int64_t end) {
+    RowsInTurn<P> of_x(x), of_y(y);
     for (; r < end; ++r) {
-      auto i = x.begin(first + r), j = y.begin(first + r);
-      const auto iend = x.end(first + r), jend = y.end(first + r);
-      Offset n = (iend - i) + (jend - j);
-      while (i < iend && j < jend) {
-        const auto a = xi[i], b = yi[j];
-        n -= a == b;
-        i += a <= b;
-        j += b <= a;
+      const auto a = of_x(first + r), b = of_y(first + r);
+      Offset i = 0, j = 0, n = a.count + b.count;
+      while (i < a.count && j < b.count) {
+        const auto left = a.columns[i], right = b.columns[j];
+        n -= left == right;
+        i += left <= right;
+        j += right <= left;
       }
       indptr.data[r + 1] = n;
     }
@@ -65,23 +111,24 @@ Rows<P> merge(const Rows<P>& x, const Rows<P>& y) {
   const auto indices = allocate<Index>(nnz);
   const auto values = allocate<P>(is_pattern<P> ? 0 : nnz);
   parallel_ranges(rows, kMergedRows, [&](std::int64_t r, std::int64_t end) {
+    RowsInTurn<P> of_x(x), of_y(y);
     for (; r < end; ++r) {
-      auto i = x.begin(first + r), j = y.begin(first + r);
-      const auto iend = x.end(first + r), jend = y.end(first + r);
+      const auto a = of_x(first + r), b = of_y(first + r);
+      Offset i = 0, j = 0;
       for (auto n = indptr.data[r]; n < indptr.data[r + 1]; ++n) {
-        const bool left = i < iend && (j == jend || xi[i] <= yi[j]),
-                   right = j < jend && (i == iend || yi[j] <= xi[i]);
-        indices.data[n] = left ? xi[i] : yi[j];
+        const bool left = i < a.count && (j == b.count || a.columns[i] <= b.columns[j]),
+                   right = j < b.count && (i == a.count || b.columns[j] <= a.columns[i]);
+        indices.data[n] = left ? a.columns[i] : b.columns[j];
         if constexpr (!is_pattern<P>)
-          values.data[n] = left && right ? S::add(x.entries.values.data[i], y.entries.values.data[j])
-                           : left        ? x.entries.values.data[i]
-                                         : y.entries.values.data[j];
+          values.data[n] = left && right ? S::add(a.values[i], b.values[j])
+                           : left        ? a.values[i]
+                                         : b.values[j];
         i += left;
         j += right;
       }
     }
   });
-  return {first, {rows, x.entries.cols, indptr, indices, values}};
+  return {{{first, {rows, x.runs.front().entries.cols, indptr, indices, values}}}};
 }
 
 template <Semiring S, class VA, class VB>
@@ -95,6 +142,7 @@ class SparseSum final : public TileSum {
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto left = csr_of<VA>(a.data, a.tile);
     const auto right = csr_of<VB>(b.data, b.tile);
+    if (is_part(a)) return add_part(nullptr, a, right);
     if (left.rows + left.nnz() + right.rows + right.nnz() > kBatch) {
       settle();
       return add(left, right, nullptr);
@@ -103,8 +151,10 @@ class SparseSum final : public TileSum {
     if (batch_.size() > kBatch) settle();
   }
   void multiply_add_on(const TileView& mask, const TileView& a, const TileView& b) override {
+    const auto right = csr_of<VB>(b.data, b.tile);
+    if (is_part(a)) return add_part(&mask, a, right);
     const auto entries = csr_of<One>(mask.data, mask.tile);
-    add(csr_of<VA>(a.data, a.tile), csr_of<VB>(b.data, b.tile), &entries);
+    add(csr_of<VA>(a.data, a.tile), right, &entries);
   }
 
   void settle() override {
@@ -112,20 +162,15 @@ class SparseSum final : public TileSum {
   }
 
   void add(const CsrView<VA>& left, const CsrView<VB>& right, const CsrView<One>* mask) {
-    CsrView<T> factor{.rows = left.rows,
-                      .cols = left.cols,
-                      .indptr = left.indptr,
-                      .indices = left.indices,
-                      .count = left.count};
-    if constexpr (std::same_as<VA, T>) factor.values = left.values;
-    // Whether B's rows ascend takes a pass over B: worth it where a product has at least as many entries of A.
-    const bool ascending = !mask && right.nnz() <= left.nnz() && ascending_rows(pattern_of(right));
-    push({0, spgemm<S, VB>(factor, right, {.mask = mask, .ascending = ascending})});
+    balance();
+    push({0, product(left, right, mask)});
+    balance();
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
     collapse();
-    const auto& entries = sums_.front().entries;
+    join_runs();
+    const auto& entries = sums_.front().runs.front().entries;
     cut_rows<P>(entries.indptr.data, entries.rows, entries.nnz(), most - kSparseHead,
                 [&](std::int64_t row, std::int64_t count, Offset e, Offset n) {
                   const auto fill = [&](std::byte* to) { write(to, row, count, e, n); };
@@ -146,35 +191,74 @@ class SparseSum final : public TileSum {
                    {view.indices, head[2], {}, memory.owner},
                    {}};
     if constexpr (!is_pattern<P>) entries.values = {view.values, head[2], {}, memory.owner};
+    balance();
     push({head[0], std::move(entries)});
+    balance();
   }
 
   Offset finish() override {
     collapse();
-    return sums_.front().entries.nnz();
+    return sums_.front().nnz();
   }
 
   void take(std::byte* blob) override {
     collapse();
     const auto& sum = sums_.front();
-    if (sum.entries.rows == tile_.rows) {
-      write_csr(sum.entries.view(), blob);
+    if (sum.runs.size() == 1 && sum.runs.front().entries.rows == tile_.rows) {
+      write_csr(sum.runs.front().entries.view(), blob);
     } else {
       auto* indptr = reinterpret_cast<Offset*>(blob);
-      const TileAt whole{.rows = tile_.rows, .cols = tile_.cols, .nnz = sum.entries.nnz()};
+      const TileAt whole{.rows = tile_.rows, .cols = tile_.cols, .nnz = sum.nnz()};
       const auto to = csr_of<P>(blob, whole);
-      for (std::int64_t r = 0; r <= tile_.rows; ++r)
-        indptr[r] = r < sum.first ? 0 : sum.entries.indptr.data[std::min(r - sum.first, sum.entries.rows)];
-      std::copy_n(sum.entries.indices.data, whole.nnz, const_cast<Index*>(to.indices));
-      if constexpr (!is_pattern<P>)
-        std::copy_n(sum.entries.values.data, whole.nnz, const_cast<P*>(to.values));
+      RowsInTurn<P> of_sum(sum);
+      indptr[0] = 0;
+      for (std::int64_t r = 0; r < tile_.rows; ++r) indptr[r + 1] = indptr[r] + of_sum(r).count;
+      Offset n = 0;
+      for (const auto& run : sum.runs) {
+        std::copy_n(run.entries.indices.data, run.entries.nnz(), const_cast<Index*>(to.indices) + n);
+        if constexpr (!is_pattern<P>)
+          std::copy_n(run.entries.values.data, run.entries.nnz(), const_cast<P*>(to.values) + n);
+        n += run.entries.nnz();
+      }
     }
     sums_.clear();
   }
 
  private:
+  /// Whether a left factor has some only of its rows with entries.
+  static bool is_part(const TileView& a) {
+    const auto* const indptr = reinterpret_cast<const Offset*>(a.data);
+    const auto rows = a.tile.row_span();
+    return indptr[rows.end] - indptr[rows.first] != indptr[a.tile.rows];
+  }
+  static Csr<P> product(const CsrView<VA>& left, const CsrView<VB>& right, const CsrView<One>* mask) {
+    CsrView<T> factor{.rows = left.rows,
+                      .cols = left.cols,
+                      .indptr = left.indptr,
+                      .indices = left.indices,
+                      .count = left.nnz()};
+    if constexpr (std::same_as<VA, T>) factor.values = left.values;
+    // Whether B's rows ascend takes a pass over B: worth it where a product has at least as many entries of A.
+    const bool ascending = !mask && right.nnz() <= left.nnz() && ascending_rows(pattern_of(right));
+    return spgemm<S, VB>(factor, right, {.mask = mask, .ascending = ascending});
+  }
+  /// Rows that come behind those of the same product are another run of it.
+  void add_part(const TileView* mask, const TileView& a, const CsrView<VB>& right) {
+    const auto rows = a.tile.row_span();
+    CsrView<One> entries;
+    if (mask) entries = rows_of<One>(*mask, rows);
+    Rows<P> part{rows.first, product(rows_of<VA>(a, rows), right, mask ? &entries : nullptr)};
+    if (in_parts_ && sums_.back().last() <= rows.first) return sums_.back().runs.push_back(std::move(part));
+    balance();
+    push(std::move(part));
+    in_parts_ = true;
+  }
   void push(Rows<P> sum) {
-    sums_.push_back(std::move(sum));
+    sums_.push_back({{}});
+    sums_.back().runs.push_back(std::move(sum));
+  }
+  void balance() {
+    in_parts_ = false;
     while (sums_.size() > 1 && sums_[sums_.size() - 2].size() < 2 * sums_.back().size()) merge_last();
   }
   void merge_last() {
@@ -182,18 +266,27 @@ class SparseSum final : public TileSum {
     sums_.pop_back();
     sums_.back() = merge<S>(sums_.back(), last);
   }
+  /// Makes one run of a sum's runs.
+  void join_runs() {
+    if (auto& sum = sums_.front(); sum.runs.size() > 1) {
+      const auto last = Runs<P>{{std::move(sum.runs.back())}};
+      sum.runs.pop_back();
+      sum = merge<S>(sum, last);
+    }
+  }
   void collapse() {
     settle();
+    in_parts_ = false;
     while (sums_.size() > 1) merge_last();
     if (!sums_.empty()) return;
     const auto zero = allocate<Offset>(1);
     zero.data[0] = 0;
-    sums_.push_back({0, {0, tile_.cols, zero, {}, {}}});
+    push({0, {0, tile_.cols, zero, {}, {}}});
   }
 
   /// Entries [e, e + n), which lie in `count` rows from `row` on.
   void write(std::byte* to, std::int64_t row, std::int64_t count, Offset e, Offset n) const {
-    const auto& sum = sums_.front();
+    const auto& sum = sums_.front().runs.front();
     const std::int64_t head[3] = {sum.first + row, count, n};
     std::memcpy(to, head, kSparseHead);
     auto* indptr = reinterpret_cast<Offset*>(to + kSparseHead);
@@ -209,13 +302,15 @@ class SparseSum final : public TileSum {
 
   TileAt tile_;
   TileBatch<VA, VB> batch_;
-  std::vector<Rows<P>> sums_;  // each at least twice as large as the next
+  std::vector<Runs<P>> sums_;  // each at least twice as large as the next
+  bool in_parts_ = false;      // the last of them is a product whose parts are still coming
 };
 
 template <Semiring S, class VA, class VB>
 class Spgemm final : public LocalProduct {
  public:
   TileValue result() const override { return tile_value<ProductValue<S>>(); }
+  bool takes_rows() const override { return true; }
   std::unique_ptr<TileSum> start(const TileAt& tile, std::byte*) const override {
     return std::make_unique<SparseSum<S, VA, VB>>(tile);
   }

@@ -27,13 +27,20 @@ class DenseSum : public TileSum {
   DenseSum(const TileAt& tile, std::byte* place) : tile_(tile), data_(reinterpret_cast<T*>(place)) {}
 
   void multiply_add(const TileView& a, const TileView& b) override {
-    const auto rows = fresh_ ? Span{0, tile_.rows} : a.tile.row_span();  // the first one writes all
-    multiply(rows_of<V>(a, rows), a.tile.col_span(), b, data_ + rows.first * tile_.cols);
-    rows_ = rows_.with(a.tile.row_span()), fresh_ = false;
+    const auto rows = a.tile.row_span();
+    // Rows that nothing has been written to are written, and the others added to.
+    if (const auto end = std::min(rows.end, written_); rows.first < end)
+      multiply(rows_of<V>(a, {rows.first, end}), a, b, row(rows.first), false);
+    if (const auto first = std::max(rows.first, written_); first < rows.end) {
+      begin(first);
+      multiply(rows_of<V>(a, {first, rows.end}), a, b, row(first), true);
+      written_ = rows.end;
+    }
+    rows_ = rows_.with(rows);
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
-    begin();
+    begin(tile_.rows);
     const auto step = (most - kDenseHead) / kWord;
     auto first = rows_.first * tile_.cols;
     const auto end = rows_.end * tile_.cols;
@@ -50,7 +57,7 @@ class DenseSum : public TileSum {
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
-    begin();
+    begin(tile_.rows);
     std::int64_t first = 0;
     std::memcpy(&first, piece, kDenseHead);
     if (first < 0) return add_named(piece + kDenseHead, -first);
@@ -59,22 +66,35 @@ class DenseSum : public TileSum {
   }
 
   Offset finish() override {
-    begin();
+    begin(tile_.rows);
     return tile_.nnz;
   }
   void take(std::byte*) override {}
 
  protected:
-  /// Writes the product to y where nothing has been, else adds it.
-  void multiply(const CsrView<V>& a, Span columns, const TileView& b, T* y) {
+  /// Writes the product to y, or adds it.
+  void multiply(const CsrView<V>& some, const TileView& a, const TileView& b, T* y, bool write) {
     const auto cols = tile_.cols;
     // Only rows of B that A has columns for are here, and no memory behind the last of them.
-    auto left = a;
-    left.cols = columns.end;
+    auto left = some;
+    left.cols = a.tile.col_span().end;
     const DenseView<const T> right{reinterpret_cast<const T*>(b.data), left.cols, cols, cols, 1};
-    const DenseView<T> out{y, a.rows, cols, cols, 1};
-    spmm<S, V>(left, right, out, fresh_ ? Scale<S>{} : Scale<S>::accumulate());
+    const DenseView<T> out{y, left.rows, cols, cols, 1};
+    if (a.product >= 0 && a.product != product_) {
+      auto whole = csr_of<V>(a.data, a.tile);
+      whole.cols = left.cols;
+      shared_ = spmm_shared<S, V>(whole, right), product_ = a.product;
+    }
+    spmm<S, V>(left, right, out, write ? Scale<S>{} : Scale<S>::accumulate(),
+               a.product < 0 ? nullptr : &shared_);
   }
+  /// The rows before `end` that nothing has been written to are zeros from now on.
+  void begin(std::int64_t end) {
+    if (end <= written_) return;
+    std::fill_n(row(written_), (end - written_) * tile_.cols, S::zero());
+    written_ = end;
+  }
+  T* row(std::int64_t r) { return data_ + r * tile_.cols; }
   void add_named(const std::byte* names, std::int64_t count) {
     const auto* const rows = reinterpret_cast<const Index*>(names);
     const auto* from = reinterpret_cast<const T*>(names + padded_to(count * kRowName, 8));
@@ -85,22 +105,21 @@ class DenseSum : public TileSum {
   }
 
   TileAt tile_;
-  Span rows_{0, 0};  // between which products are
-  bool fresh_ = true;
+  Span rows_{0, 0};           // between which products are
+  std::int64_t written_ = 0;  // the rows before this one hold sums, the others nothing yet
   T* data_ = nullptr;
 
  private:
-  /// The first product overwrites what is there; anything else finds zeros.
-  void begin() {
-    if (std::exchange(fresh_, false)) std::fill_n(data_, tile_.nnz, S::zero());
-  }
+  SpmmShared<T> shared_;  // of the parts of a product
+  std::int64_t product_ = -1;
 };
 
-/// A sum for another rank, of which only the rows with products travel. As long as it has one product, only these exist, too.
+/// A sum for another rank, of which only the rows with products travel. As long as each product, or part of one, is of rows
+/// behind those before, only these exist, too.
 template <Semiring S, class V>
 class SentSum final : public DenseSum<S, V> {
   using Base = DenseSum<S, V>;
-  using Base::data_, Base::fresh_, Base::kWord, Base::rows_, Base::tile_;
+  using Base::data_, Base::kWord, Base::rows_, Base::tile_, Base::written_;
   using typename Base::T;
 
  public:
@@ -108,7 +127,8 @@ class SentSum final : public DenseSum<S, V> {
 
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto entries = rows_of<V>(a, a.tile.row_span());
-    if (fresh_ && multiply_rows(entries, a.tile.row_span(), a.tile.col_span(), b)) return;
+    const bool behind = names_.empty() || names_.back() < a.tile.row_span().first;
+    if (!wide_ && behind && multiply_rows(entries, a, b)) return;
     widen();
     Base::multiply_add(a, b);
     for (std::int64_t r = 0; r < entries.rows; ++r)
@@ -132,13 +152,13 @@ class SentSum final : public DenseSum<S, V> {
 
   /// Whole rows with their numbers. Where a piece is smaller than one row, all rows between the first and the last travel.
   void pieces(std::int64_t most, const TileSum::Piece& piece) override {
-    const auto row = tile_.cols * kWord, count = few_ ? std::ssize(names_) : met_;
+    const auto row = tile_.cols * kWord, count = wide_ ? met_ : std::ssize(names_);
     const auto step = (most - 2 * kDenseHead) / (row + kRowName);
     if (step < 1 || !worth_naming(count, rows_, row)) {
       widen();
       return Base::pieces(most, piece);
     }
-    if (!few_)
+    if (wide_)
       for (auto r = rows_.first; r < rows_.end; ++r)
         if (marked_[static_cast<std::size_t>(r)]) names_.push_back(static_cast<Index>(r));
     for (std::int64_t n = 0; n < count; n += step) {
@@ -147,8 +167,8 @@ class SentSum final : public DenseSum<S, V> {
         std::memcpy(to, &head, kDenseHead);
         std::memcpy(to += kDenseHead, names_.data() + n, static_cast<std::size_t>(some * kRowName));
         to += padded_to(some * kRowName, 8);
-        if (few_) std::memcpy(to, data_ + n * tile_.cols, static_cast<std::size_t>(some * row));
-        for (std::int64_t r = n; r < n + some && !few_; ++r, to += row)
+        if (!wide_) std::memcpy(to, data_ + n * tile_.cols, static_cast<std::size_t>(some * row));
+        for (std::int64_t r = n; r < n + some && wide_; ++r, to += row)
           std::memcpy(to, data_ + names_[static_cast<std::size_t>(r)] * tile_.cols,
                       static_cast<std::size_t>(row));
       };
@@ -157,37 +177,42 @@ class SentSum final : public DenseSum<S, V> {
   }
 
  private:
-  /// The first product, of the rows with entries alone. False: there are too many of them.
-  bool multiply_rows(const CsrView<V>& a, Span at, Span columns, const TileView& b) {
+  /// The product of the rows with entries alone. False: there are too many of them.
+  bool multiply_rows(const CsrView<V>& a, const TileView& from, const TileView& b) {
+    const auto at = from.tile.row_span();
+    const auto before = std::ssize(names_);
+    std::vector<Offset> ends;
     for (std::int64_t r = 0; r < a.rows; ++r)
       if (a.indptr[r] < a.indptr[r + 1])
-        names_.push_back(static_cast<Index>(at.first + r)), ends_.push_back(a.indptr[r]);
-    if (!worth_naming(std::ssize(names_), at, tile_.cols * kWord)) {
-      names_.clear(), ends_.clear();
+        names_.push_back(static_cast<Index>(at.first + r)), ends.push_back(a.indptr[r]);
+    const auto count = std::ssize(names_) - before;
+    if (!worth_naming(count, at, tile_.cols * kWord)) {
+      names_.resize(static_cast<std::size_t>(before));
       return false;
     }
-    ends_.push_back(a.indptr[a.rows]);
+    ends.push_back(a.indptr[a.rows]);
     auto rows = a;
-    rows.rows = std::ssize(names_), rows.indptr = ends_.data();
-    hold(rows.rows);
-    this->multiply(rows, columns, b, data_);
-    rows_ = at, few_ = true, fresh_ = false;
+    rows.rows = count, rows.indptr = ends.data();
+    const auto old = own_;
+    hold(before + count);
+    if (before > 0) std::copy_n(old.data, before * tile_.cols, data_);
+    this->multiply(rows, from, b, this->row(before), true);
+    rows_ = rows_.with(at);
     return true;
   }
 
   /// From now on all rows of the tile exist.
   void widen() {
-    if (!fresh_ && !few_) return;
+    if (std::exchange(wide_, true)) return;
     const auto few = own_;
     hold(tile_.rows);
-    if (fresh_) return;
-    std::fill_n(data_, tile_.nnz, S::zero());
+    if (names_.empty()) return;
+    this->begin(tile_.rows);
     for (std::size_t n = 0; n < names_.size(); ++n) {
       mark(names_[n]);
-      std::copy_n(few.data + static_cast<std::int64_t>(n) * tile_.cols, tile_.cols,
-                  data_ + names_[n] * tile_.cols);
+      std::copy_n(few.data + static_cast<std::int64_t>(n) * tile_.cols, tile_.cols, this->row(names_[n]));
     }
-    names_.clear(), few_ = false;
+    names_.clear();
   }
   void hold(std::int64_t rows) {
     own_ = reuse<T>(rows * tile_.cols);
@@ -198,9 +223,8 @@ class SentSum final : public DenseSum<S, V> {
     met_ += std::exchange(marked_[static_cast<std::size_t>(row)], 1) == 0;
   }
 
-  bool few_ = false;  // data_ has the rows named in names_, one after the other
+  bool wide_ = false;  // data_ has all rows of the tile; else those named in names_, one after the other
   std::vector<Index> names_;
-  std::vector<Offset> ends_;
   std::vector<std::uint8_t> marked_;  // where all rows exist: those with products
   std::int64_t met_ = 0;
   Array<T> own_;
@@ -210,6 +234,7 @@ template <Semiring S, class V>
 class Spmm final : public LocalProduct {
  public:
   TileValue result() const override { return tile_value<typename S::value_type>(); }
+  bool takes_rows() const override { return true; }
   std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const override {
     if (!place) return std::make_unique<SentSum<S, V>>(tile);
     return std::make_unique<DenseSum<S, V>>(tile, place);

@@ -13,6 +13,7 @@ struct TileView {
   const std::byte* data = nullptr;
   TileAt tile;
   std::shared_ptr<const void> kept = {};  // keeps the bytes after the call that has this; null: nothing does
+  std::int64_t product = -1;  // of a left factor: of which product its row span is a part; -1: of none
 };
 
 /// Rows of a sparse tile, outside of which it has no entries.
@@ -55,6 +56,8 @@ class LocalProduct {
   /// Whether products that go to one tile are put off to be computed together: then the tiles of all of them should be on
   /// their way early.
   virtual bool joins() const { return false; }
+  /// Whether a left factor may have some rows only of those with entries, told by its row span: a part of a product.
+  virtual bool takes_rows() const { return false; }
   /// `place`: where a dense sum is kept, of tile.rows x tile.cols entries that are overwritten; null: memory of its own.
   /// Sparse sums have their own.
   virtual std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const = 0;

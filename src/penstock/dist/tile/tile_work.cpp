@@ -1,12 +1,14 @@
-// Who works on what next, without a master: ranks claim products by fetch-and-add on counters of the products' owners, and a
-// rank that has run out of own products takes others' where that pays (Brock, Buluc and Yelick, ICS 2024). tile_work.hpp
-// says how the strategies differ.
+// Who works on what next, without a master: ranks claim parts of products by fetch-and-add on counters of the products'
+// owners, and a rank that has run out of own products takes parts of others' where that pays (Brock, Buluc and Yelick, ICS
+// 2024, take whole products). tile_work.hpp says how the strategies differ.
 #include "penstock/dist/tile/tile_work.hpp"
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "penstock/core/machine.hpp"
+#include "penstock/dist/tile/tile_parts.hpp"
 
 namespace penstock {
 namespace {
@@ -33,28 +35,27 @@ TileWork::TileWork(const TilePlan& prepared, TileMatrix& a, const TileMatrix& b,
       me_(a.comm()->rank()),
       loads_(static_cast<std::size_t>(plan_.ranks)),
       begin_(static_cast<std::size_t>(plan_.ranks), -1) {
-  for (const auto& p : plan_.products) ++loads_[static_cast<std::size_t>(p.owner)];
+  for (const auto& p : plan_.products) loads_[static_cast<std::size_t>(p.owner)] += p.parts;
   for (std::int64_t g = std::ssize(plan_.groups) - 2; g >= 0; --g)
     begin_[static_cast<std::size_t>(product(group(g)).owner)] = g;
-  if (steal_ == Steal::random) {
-    for (std::int64_t g = 0; g + 1 < std::ssize(plan_.groups); ++g)
-      (product(group(g)).owner == me_ ? own_ : any_).push_back(g);
-    std::mt19937_64 random(seed * 1000003 + static_cast<std::uint64_t>(me_));
-    std::shuffle(any_.begin(), any_.end(), random);
-    return;
-  }
-  std::vector<std::vector<std::int64_t>> near(static_cast<std::size_t>(plan_.ranks));
+  std::vector<std::vector<std::int64_t>> near(static_cast<std::size_t>(plan_.ranks)), groups;
   for (std::int64_t g = 0; g + 1 < std::ssize(plan_.groups); ++g) {
     const auto first = soonest(g);
+    std::vector<std::int64_t> others;
     for (std::int64_t turn = 0; turn < group(g + 1) - group(g); ++turn) {
       const auto n = in_turn(g, first, turn);
       const auto& p = product(n);
       if (p.owner == me_) own_.push_back(n);
+      else if (steal_ == Steal::random) others.push_back(n);
       else if (steal_ == Steal::locality &&
                (left_of(p).mine(p.i, p.k) || b.mine(p.k, p.j) || c_.owner(p.i, p.j) == me_))
         near[static_cast<std::size_t>(p.owner)].push_back(n);
     }
+    if (!others.empty()) groups.push_back(std::move(others));
   }
+  std::mt19937_64 random(seed * 1000003 + static_cast<std::uint64_t>(me_));
+  std::shuffle(groups.begin(), groups.end(), random);
+  for (const auto& products : groups) any_.insert(any_.end(), products.begin(), products.end());
   // Every rank begins with the rank after it: of victims with equally much left, ranks try different ones.
   for (int step = 1; step < plan_.ranks; ++step) {
     const auto r = (me_ + step) % plan_.ranks;
@@ -90,37 +91,30 @@ std::int64_t TileWork::in_turn(std::int64_t g, std::int64_t first, std::int64_t 
   return n < group(g + 1) ? n : n - group(g + 1) + group(g);
 }
 
-/// Claims the next product of a stationary tile that is claimed product by product; kNone where all are taken.
-std::int64_t TileWork::claim_next(std::int64_t g) {
-  const auto turn = claim(product(group(g)));
-  return turn < group(g + 1) - group(g) ? begun(in_turn(g, soonest(g), turn)) : kNone;
-}
-
-std::int64_t TileWork::next(const TileTimes& so_far) {
-  if (const auto n = next_own(); n != kNone) return n;
+std::int64_t TileWork::open(const TileTimes& so_far) {
+  if (const auto n = open_own(); n != kNone) return n;
   if (steal_ == Steal::none || cpus_are_busy()) return kNone;
   return steal_ == Steal::locality ? rob_near(so_far) : rob_any(so_far);
 }
 
-std::int64_t TileWork::begun(std::int64_t n) {
-  mail_.claim(product(n).owner, 0);
-  return n;
-}
-
-std::int64_t TileWork::left(int rank) { return loads_[static_cast<std::size_t>(rank)] - mail_.read(rank, 0); }
-
-std::int64_t TileWork::next_own() {
-  for (; at_ < own_.size(); ++at_) {
-    const auto n = own_[at_];
-    if (steal_ == Steal::random) {
-      if (const auto found = claim_next(n); found != kNone) return found;
-      continue;
-    }
-    if (steal_ == Steal::locality && claim(product(n)) != 0) continue;
-    ++at_;
-    return steal_ == Steal::none ? n : begun(n);
+std::int64_t TileWork::open_own() {
+  while (at_ < own_.size()) {
+    const auto n = own_[at_++];
+    if (steal_ == Steal::none || rest(product(n)) > 0) return n;
   }
   return kNone;
+}
+
+Span TileWork::take(std::int64_t n) {
+  const auto& p = product(n);
+  if (steal_ == Steal::none) return std::exchange(whole_, n) == n ? Span{0, 0} : Span{0, p.parts};
+  const auto there = rest(p);
+  if (there <= 0) return {0, 0};
+  const auto wish = parts_at_once(there, plan_.ranks, p.owner == me_);
+  const auto first = mail_.claim(p.owner, 1 + p.turn, wish);
+  const Span taken{std::min<std::int64_t>(first, p.parts), std::min<std::int64_t>(first + wish, p.parts)};
+  if (taken.size() > 0) mail_.claim(p.owner, 0, taken.size());
+  return taken;
 }
 
 bool TileWork::cpus_are_busy() {
@@ -132,8 +126,8 @@ bool TileWork::cpus_are_busy() {
   return busy >= cpus;
 }
 
-/// Whether taking p pays: its owner, who has `left` products of about this size, comes to it after all others of them, and
-/// by then its tiles must be here and its result back.
+/// Whether opening p pays: its owner, who has `left` parts of about this size, or another rank does them meanwhile, and before
+/// the last of them is done, p's tiles must be here and a result back.
 bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t) const {
   if (left < 2) return false;
   const bool gpu = a_.where().is_gpu();
@@ -153,7 +147,7 @@ bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t
                          : c_.bytes_of_sum(p.i, p.j, left_tile.rows_met, left_tile.row_span());
     moved += kPasses * static_cast<double>(sum);
   }
-  return static_cast<double>(left - 1) * p.flops / flops > moved / bytes;
+  return static_cast<double>(left - 1) * p.flops / p.parts / flops > moved / bytes;
 }
 
 std::int64_t TileWork::rob_near(const TileTimes& so_far) {
@@ -169,16 +163,17 @@ std::int64_t TileWork::rob_near(const TileTimes& so_far) {
     if (!best) return kNone;
     const auto n = best->near.back();
     best->near.pop_back();
-    if (worth(product(n), most, so_far) && claim(product(n)) == 0) return begun(n);
+    const auto& p = product(n);
+    if (rest(p) > 0 && worth(p, most, so_far)) return n;
   }
 }
 
 std::int64_t TileWork::rob_any(const TileTimes& so_far) {
-  for (; !any_.empty(); any_.pop_back()) {
-    const auto g = any_.back();
-    const auto& last = product(group(g + 1) - 1);
-    if (!worth(last, left(last.owner), so_far)) continue;
-    if (const auto found = claim_next(g); found != kNone) return found;
+  while (!any_.empty()) {
+    const auto n = any_.back();
+    any_.pop_back();
+    const auto& p = product(n);
+    if (rest(p) > 0 && worth(p, left(p.owner), so_far)) return n;
   }
   return kNone;
 }

@@ -443,8 +443,14 @@ TileMatrix TileMatrix::rows_of_tiles(std::int64_t first, std::int64_t last) cons
   });
   auto out = *this;
   auto& map = out.map_;
-  map.rows = std::min(map.rows, last * map.tile_rows) - first * map.tile_rows;
-  map.tile_rows = std::min(map.tile_rows, std::max<std::int64_t>(map.rows, 1));  // as tile_map() chooses
+  map.rows = map_.first_row(last) - map_.first_row(first);
+  if (map.row_cuts.empty()) {
+    map.tile_rows = std::min(map.tile_rows, std::max<std::int64_t>(map.rows, 1));  // as tile_map() chooses
+  } else {
+    map.row_cuts.assign(map_.row_cuts.begin() + first, map_.row_cuts.begin() + last + 1);
+    for (auto& cut : map.row_cuts) cut -= map_.first_row(first);
+    map.tile_rows = size_of_tiles(map.row_cuts);
+  }
   const auto across = map_.across();
   map.tiles.assign(map_.tiles.begin() + first * across, map_.tiles.begin() + last * across);
   out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;

@@ -85,9 +85,17 @@ struct TileMap {
   std::int64_t range_bytes = 0;  // what a range of bytes costs besides these, where many are one message
   bool turned = false;           // tile (i, j) is whose (j, i) would be
   std::vector<TileAt> tiles;     // row by row
+  /// Where they are not of equal size: the rows (columns) at which tiles begin, and the end. tile_rows is the largest then.
+  std::vector<std::int64_t> row_cuts = {}, col_cuts = {};
 
-  std::int64_t down() const { return (rows + tile_rows - 1) / tile_rows; }
-  std::int64_t across() const { return (cols + tile_cols - 1) / tile_cols; }
+  std::int64_t down() const { return tiles_of(row_cuts, rows, tile_rows); }
+  std::int64_t across() const { return tiles_of(col_cuts, cols, tile_cols); }
+  /// The first row of the tiles (i, .), and of the tiles (down(), .) the end; the same of columns.
+  std::int64_t first_row(std::int64_t i) const { return first_of(row_cuts, i, rows, tile_rows); }
+  std::int64_t first_col(std::int64_t j) const { return first_of(col_cuts, j, cols, tile_cols); }
+  /// The i of the tiles that have a row, and the j of those that have a column.
+  std::int64_t row_tile(std::int64_t row) const { return tile_of(row_cuts, row, tile_rows); }
+  std::int64_t col_tile(std::int64_t col) const { return tile_of(col_cuts, col, tile_cols); }
   std::int64_t number(std::int64_t i, std::int64_t j) const { return i * across() + j; }
   const TileAt& at(std::int64_t i, std::int64_t j) const {
     return tiles[static_cast<std::size_t>(number(i, j))];
@@ -110,6 +118,18 @@ struct TileMap {
   std::int64_t bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t met, Span all) const;
   Offset nnz() const;
   std::string text() const;  // shape, tiles, grid, entries of the fullest tile against the mean
+
+ private:
+  using Cuts = std::vector<std::int64_t>;
+  static std::int64_t tiles_of(const Cuts& cuts, std::int64_t all, std::int64_t each) {
+    return cuts.empty() ? (all + each - 1) / each : std::ssize(cuts) - 1;
+  }
+  static std::int64_t first_of(const Cuts& cuts, std::int64_t n, std::int64_t all, std::int64_t each) {
+    return cuts.empty() ? std::min(all, n * each) : cuts[static_cast<std::size_t>(n)];
+  }
+  static std::int64_t tile_of(const Cuts& cuts, std::int64_t at, std::int64_t each) {
+    return cuts.empty() ? at / each : std::upper_bound(cuts.begin(), cuts.end(), at) - cuts.begin() - 1;
+  }
 };
 
 /// Whether so many rows of a span are worth being named one by one, with kRowName bytes each. Shorter rows than kLeastRow are
@@ -119,9 +139,14 @@ constexpr std::int64_t kRowName = 4, kLeastRow = 32;
 
 /// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
 /// has the same number of them and any two matrices on one grid fit together. Columns of a dense matrix, which nothing has
-/// to fit, are cut into grid.cols only. Throws Error{invalid_argument} for shapes and tiles that cannot be.
+/// to fit, are cut into grid.cols only. Cuts, where there are some, take the place of sizes: 0, ascending, the number of
+/// rows (columns). Throws Error{invalid_argument} for shapes and tiles that cannot be.
 TileMap tile_map(std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols,
-                 ProcessGrid grid, TileValue value, bool sparse);
+                 ProcessGrid grid, TileValue value, bool sparse, std::vector<std::int64_t> row_cuts = {},
+                 std::vector<std::int64_t> col_cuts = {});
+/// The size of the largest tile between the cuts, which become empty where all tiles are of equal size but a smaller last
+/// one: so equal tiles are told in one way.
+std::int64_t size_of_tiles(std::vector<std::int64_t>& cuts);
 
 inline std::int64_t padded_to(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
 std::int64_t blob_bytes(bool sparse, TileValue value, std::int64_t rows, std::int64_t cols, Offset nnz);

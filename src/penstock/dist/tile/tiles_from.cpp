@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/dist/tile/tile_entries.hpp"
 #include "penstock/dist/tile/tiles.hpp"
 
 namespace penstock {
@@ -28,10 +29,10 @@ struct Entry<One> {
 /// One pass over the entries of the rows of tile row i: f(tile column, row within the tile, entry).
 template <class V, class F>
 void walk(const Csr<V>& a, const TileMap& map, std::int64_t i, F&& f) {
-  const auto first = i * map.tile_rows, last = std::min(map.rows, first + map.tile_rows);
+  const auto first = map.first_row(i), last = map.first_row(i + 1);
   for (auto r = first; r < last; ++r)
     for (auto e = a.indptr.data[r]; e < a.indptr.data[r + 1]; ++e)
-      f(a.indices.data[e] / map.tile_cols, r - first, e);
+      f(map.col_tile(a.indices.data[e]), r - first, e);
 }
 
 template <class V>
@@ -74,7 +75,7 @@ TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileM
         drafts.push_back({j, out.draft(i, j)});
         blobs.push_back({0, Blob<V>(drafts.back().second.data, out.map().at(i, j))});
       }
-    const auto rows = std::min(map.tile_rows, map.rows - i * map.tile_rows);
+    const auto rows = map.first_row(i + 1) - map.first_row(i);
     std::int64_t done = 0;  // rows whose end is written
     const auto close = [&](std::int64_t upto) {
       for (; done < upto; ++done)
@@ -85,7 +86,7 @@ TileMatrix tiles_of_whole(std::shared_ptr<Comm> comm, const Csr<V>& whole, TileM
       const auto s = slot[static_cast<std::size_t>(j)];
       if (s < 0) return;
       auto& [n, b] = blobs[static_cast<std::size_t>(s)];
-      b.indices[n] = static_cast<Index>(whole.indices.data[e] - j * map.tile_cols);
+      b.indices[n] = static_cast<Index>(whole.indices.data[e] - map.first_col(j));
       if constexpr (!is_pattern<V>) b.values[n] = whole.values.data[e];
       ++n;
     });
@@ -107,7 +108,7 @@ TileMatrix tiles_of_dense(std::shared_ptr<Comm> comm, const std::byte* whole, Ti
     for (std::int64_t j = 0; j < map.across(); ++j) {
       const auto bytes = map.bytes(i, j);
       if (!out.mine(i, j) || bytes == 0) continue;
-      const auto* from = whole + i * map.tile_rows * step + j * map.tile_cols * size;
+      const auto* from = whole + map.first_row(i) * step + map.first_col(j) * size;
       const auto width = map.at(i, j).cols * size;
       if (out.on_device() && width == step) {  // it lies there as it is
         out.publish(i, j, {const_cast<std::byte*>(from), {}});
@@ -141,11 +142,11 @@ TileMatrix tiles_of_part(std::shared_ptr<Comm> comm, const std::vector<CsrView<V
         for (auto e = parts[p].indptr[r] - parts[p].first_nnz;
              e < parts[p].indptr[r + 1] - parts[p].first_nnz; ++e) {
           const auto col = col_ids[p][static_cast<std::size_t>(parts[p].indices[e])];
-          const auto i = row / map.tile_rows, j = col / map.tile_cols;
+          const auto i = map.row_tile(row), j = map.col_tile(col);
           E entry{};
           entry.tile = map.number(i, j);
-          entry.row = row - i * map.tile_rows;
-          entry.col = static_cast<Index>(col - j * map.tile_cols);
+          entry.row = row - map.first_row(i);
+          entry.col = static_cast<Index>(col - map.first_col(j));
           if constexpr (!is_pattern<V>) entry.value = parts[p].values[e];
           f(static_cast<std::size_t>(map.owner(i, j)), entry);
         }
@@ -221,14 +222,22 @@ std::vector<GlobalIndex> owned_ids(const Ownership& owners, int rank) {
 }  // namespace
 
 template <class V>
-TileMatrix tiles_of_dist(const DistCsr<V>& d, TileMap map, MakeTransport make) {
+TileEntries<V> entries_of_dist(const DistCsr<V>& d) {
   auto rows = owned_ids(*d.row_owners, d.comm->rank());
   const auto foreign = ghost_ids(*d.comm, *d.sums, *d.row_owners);
   rows.insert(rows.end(), foreign.begin(), foreign.end());
   const auto ghosts = ghost_ids(*d.comm, *d.plan, *d.col_owners);
-  return tiles_of_part<V>(d.comm, {d.local.view(), d.halo.view()}, {rows, rows},
-                          {owned_ids(*d.col_owners, d.comm->rank()), ghosts}, std::move(map),
-                          std::move(make));
+  return {d.all_rows(),
+          d.all_cols(),
+          {d.local.view(), d.halo.view()},
+          {rows, rows},
+          {owned_ids(*d.col_owners, d.comm->rank()), ghosts}};
+}
+
+template <class V>
+TileMatrix tiles_of_dist(const DistCsr<V>& d, TileMap map, MakeTransport make) {
+  const auto here = entries_of_dist(d);
+  return tiles_of_part<V>(d.comm, here.parts, here.row_ids, here.col_ids, std::move(map), std::move(make));
 }
 
 template <class V>
@@ -245,15 +254,15 @@ Csr<V> whole_of(TileMatrix& tiles) {
     for (std::int64_t j = 0; j < map.across(); ++j) row.push_back(tiles.async_get_on_host(i, j));
     std::vector<CsrView<V>> views;
     for (const auto& t : row) views.push_back(csr_of<V>(t.data(), t.tile()));
-    for (std::int64_t r = 0; r < std::min(map.tile_rows, map.rows - i * map.tile_rows); ++r) {
+    for (std::int64_t r = 0; r < map.first_row(i + 1) - map.first_row(i); ++r) {
       for (std::int64_t j = 0; j < map.across(); ++j) {
         const auto& v = views[static_cast<std::size_t>(j)];
         for (auto e = v.indptr[r]; e < v.indptr[r + 1]; ++e, ++n) {
-          indices.data[n] = static_cast<Index>(v.indices[e] + j * map.tile_cols);
+          indices.data[n] = static_cast<Index>(v.indices[e] + map.first_col(j));
           if constexpr (!is_pattern<V>) values.data[n] = v.values[e];
         }
       }
-      indptr.data[i * map.tile_rows + r + 1] = n;
+      indptr.data[map.first_row(i) + r + 1] = n;
     }
   }
   if (map.across() == 0) std::fill_n(indptr.data, map.rows + 1, Offset{0});
@@ -266,7 +275,7 @@ void whole_of_dense(TileMatrix& tiles, std::byte* out) {
   for (std::int64_t i = 0; i < map.down(); ++i)
     for (std::int64_t j = 0; j < map.across(); ++j) {
       const auto tile = tiles.get_on_host(i, j);
-      auto* to = out + i * map.tile_rows * step + j * map.tile_cols * size;
+      auto* to = out + map.first_row(i) * step + map.first_col(j) * size;
       for (std::int64_t r = 0; r < tile.tile().rows; ++r)
         std::memcpy(to + r * step, tile.data() + r * tile.tile().cols * size,
                     static_cast<std::size_t>(tile.tile().cols * size));
@@ -278,6 +287,7 @@ void whole_of_dense(TileMatrix& tiles, std::byte* out) {
   template TileMatrix tiles_of_part(std::shared_ptr<Comm>, const std::vector<CsrView<V>>&,                 \
                                     const std::vector<std::vector<GlobalIndex>>&,                          \
                                     const std::vector<std::vector<GlobalIndex>>&, TileMap, MakeTransport); \
+  template TileEntries<V> entries_of_dist(const DistCsr<V>&);                                              \
   template TileMatrix tiles_of_dist(const DistCsr<V>&, TileMap, MakeTransport);                            \
   template Csr<V> whole_of<V>(TileMatrix&);
 X(One) X(float) X(double)

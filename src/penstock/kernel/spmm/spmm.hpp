@@ -21,11 +21,25 @@ struct DenseView {
   }
 };
 
+/// What parts of one product share that are computed one by one: how it is computed, which the whole matrix decides, and the
+/// copy of X where there is one.
+template <class T>
+struct SpmmShared {
+  std::int64_t width = 0;  // columns of a panel
+  bool copies = false, prefetches = false, streams = false;
+  std::vector<Array<T>> panels;  // those that have been copied
+};
+/// Of Y = A X with the whole A.
+template <Semiring S, class V>
+SpmmShared<typename S::value_type> spmm_shared(const CsrView<V>& whole,
+                                               DenseView<const typename S::value_type> x);
+
 /// Y = alpha A X + beta Y on the CPU; A is read once for a panel of columns. X has a.cols rows and Y has a.rows; they do not
-/// overlap. The bits are the same for any number of threads and any layout of X and Y.
+/// overlap. The bits are the same for any number of threads and any layout of X and Y. `shared`: A is some rows of a matrix,
+/// and X is that of the parts before.
 template <Semiring S, class V>
 void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
-          Scale<S> scale);
+          Scale<S> scale, SpmmShared<typename S::value_type>* shared = nullptr);
 
 /// Y = alpha A^T X + beta Y without forming A^T. X has a.rows rows and Y has a.cols.
 template <Semiring S, class V>

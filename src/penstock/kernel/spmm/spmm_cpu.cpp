@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
@@ -168,22 +169,6 @@ bool is_near(const CsrView<V>& a, std::int64_t row_bytes) {
   return near * kNearWhole >= all * kNearParts;
 }
 
-/// How the columns are cut into panels, and whether X is copied into them.
-struct Panels {
-  std::int64_t width = 0;
-  bool copies = false, prefetches = false;
-};
-
-template <class V, class T>
-Panels panels_of(const CsrView<V>& a, DenseView<const T> x) {
-  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T)), kWidth = kPanelBytes / kSize;
-  const bool far = a.rows > 0 && x.rows * x.cols > kCacheBytes / kSize && !is_near(a, x.cols * kSize);
-  if (!x.row_major()) return {std::min(x.cols, kWidth), true, far};
-  const bool often = far && a.nnz() / kReads >= x.rows;
-  if (often && x.cols > kWidth) return {kWidth, true, far};
-  return {x.cols, often && !begins_with_line(x.data, x.row_step), far};
-}
-
 template <Semiring S, class V>
 void tile(const CsrView<V>& a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
           Scale<S> scale, TileOptions options) {
@@ -218,13 +203,31 @@ void spmm_tile(const CsrView<V>& a, DenseView<const typename S::value_type> x,
 }
 
 template <Semiring S, class V>
+SpmmShared<typename S::value_type> spmm_shared(const CsrView<V>& a,
+                                               DenseView<const typename S::value_type> x) {
+  using T = typename S::value_type;
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T)), kWidth = kPanelBytes / kSize;
+  const bool far = a.rows > 0 && x.rows * x.cols > kCacheBytes / kSize && !is_near(a, x.cols * kSize);
+  const bool often = far && a.nnz() / kReads >= x.rows;
+  SpmmShared<T> out{x.cols,
+                    often && !begins_with_line(x.data, x.row_step),
+                    far,
+                    a.rows * x.cols >= kStreamedBytes / kSize,
+                    {}};
+  if (!x.row_major()) out.width = std::min(x.cols, kWidth), out.copies = true;
+  else if (often && x.cols > kWidth) out.width = kWidth, out.copies = true;
+  return out;
+}
+
+template <Semiring S, class V>
 void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
-          Scale<S> scale) {
+          Scale<S> scale, SpmmShared<typename S::value_type>* shared) {
   using T = typename S::value_type;
   if (x.cols == 0) return;
   const auto budget = spmm_block_cost(a.rows, a.nnz(), x.cols);
   const auto blocks = row_blocks({a.indptr, static_cast<std::size_t>(a.rows + 1)}, {.budget = budget});
-  const auto panels = panels_of(a, x);
+  auto of_this = shared ? SpmmShared<T>{} : spmm_shared<S, V>(a, x);
+  auto& panels = shared ? *shared : of_this;
   // The vectors of a tile may be aligned to the lines of Y. A copy of X begins with a line of its own.
   const bool lines = y.row_major() && begins_with_line<T>(nullptr, y.row_step) &&
                      panels.width * std::int64_t(sizeof(T)) >= 2 * kLine &&
@@ -234,14 +237,16 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
       (reinterpret_cast<std::uintptr_t>(x.data) - reinterpret_cast<std::uintptr_t>(y.data)) % kLine == 0;
   const TileOptions plain{.sums = sums_of<T>(x.cols), .prefetches = panels.prefetches};
   TileOptions options = plain;
-  options.streams =
-      lines && scale.beta == S::zero() && y.rows * y.cols >= kStreamedBytes / std::int64_t(sizeof(T));
+  options.streams = lines && scale.beta == S::zero() && panels.streams;
   options.peels = options.streams || (lines && alike);
   Array<T> memory;
   for (std::int64_t c = 0; c < x.cols; c += panels.width) {
     const auto width = std::min(panels.width, x.cols - c);
-    const auto part = x.columns(c, width);
-    const auto xs = panels.copies ? copied(part, memory) : part;
+    auto xs = x.columns(c, width);
+    if (const auto n = static_cast<std::size_t>(c / panels.width); panels.copies && n < panels.panels.size())
+      xs = {panels.panels[n].data, x.rows, width, width, 1};
+    else if (panels.copies) xs = copied(xs, memory);
+    if (shared && memory.size > 0) shared->panels.push_back(std::exchange(memory, {}));
     const auto ys = y.columns(c, width);
     PieceRows<S> pieces(blocks, width);
     parallel_for(std::ssize(blocks), [&](std::int64_t i) {
@@ -256,7 +261,9 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
 }
 
 #define X(S, V)                                                                                              \
-  template void spmm<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, Scale<S>);  \
+  template SpmmShared<S::value_type> spmm_shared<S, V>(const CsrView<V>&, DenseView<const S::value_type>);   \
+  template void spmm<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, Scale<S>,   \
+                           SpmmShared<S::value_type>*);                                                      \
   template void spmm_tile<S, V>(const CsrView<V>&, DenseView<const S::value_type>, DenseView<S::value_type>, \
                                 Scale<S>);
 PENSTOCK_FOR_EACH_SPMV(X)

@@ -1,0 +1,97 @@
+"""Sizes of tiles as they are given, and what a matrix is cut out of."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from penstock import _core
+from penstock._matrix.given import as_matrix
+from penstock.dist._load import generator_shape, open_on_all
+from penstock.dist._matrix import csr_array
+from penstock.dist._tile_choice import network_of
+from penstock.dist._tile_cuts.choice import Cut, equal_cuts, work_cuts
+
+__all__ = ["cut_by_work", "dense_matrix", "places", "size_of", "sizes_like", "ways"]
+
+
+def _positive(n: int) -> int:
+    if int(n) <= 0:
+        raise ValueError(f"a tile has {n} rows or columns: give a positive number")
+    return int(n)
+
+
+def dense_matrix(a: np.ndarray) -> np.ndarray:
+    if a.ndim != 2:
+        raise ValueError(f"a dense matrix has two dimensions, this one has shape {a.shape}")
+    if a.dtype == np.bool_:
+        a = a.view(np.uint8) if a.flags.c_contiguous else a.astype(np.uint8)
+    if a.dtype not in (np.float32, np.float64, np.uint8):
+        raise TypeError(
+            f"dense tiles have float32, float64, bool or uint8, not {a.dtype}: use astype"
+        )
+    return np.ascontiguousarray(a)
+
+
+def size_of(n: Any) -> Any:
+    """Rows of a tile, 0 where they are chosen, or a tuple with those of each."""
+    if n is None:
+        return 0
+    return _positive(n) if np.ndim(n) == 0 else tuple(_positive(each) for each in n)
+
+
+def sizes_like(like: Any, source: Any, down: Any, across: Any, cuts: str) -> tuple[Any, Any]:
+    """tile_rows and tile_cols that fit the columns of another one."""
+    wide = like._core.map.col_cuts
+    sizes = tuple(np.diff(wide).tolist())
+    equal = len(set(sizes[:-1])) <= 1 and sizes[-1:] <= sizes[:1]
+    if down is not None or equal:
+        return like.tile_shape[1] if down is None else down, across
+    shape = getattr(source, "shape", None)
+    square = shape is not None and shape[0] == shape[1] and not isinstance(source, np.ndarray)
+    return sizes, sizes if across is None and square and cuts == "area" else across
+
+
+def places(sizes: Any) -> list[int]:
+    """Cuts for the core; none where tiles are equal."""
+    return [0, *np.cumsum(sizes).tolist()] if isinstance(sizes, tuple) else []
+
+
+def ways(source: Any, kind: str, comm: Any) -> tuple[Any, Any, tuple[Any, ...]]:
+    """What makes tiles, what counts entries, and what both are given of this rank's part. Collective."""
+    if kind == "matrices":
+        matrix = as_matrix(source, "ps.dist.tiled_array")
+        return _core.tiles_of_whole, _core.entries_of_whole, (comm, matrix._core)
+    if kind == "dense":
+        return _core.tiles_of_dense, None, (comm, dense_matrix(source))
+    if kind == "store":
+        whole = open_on_all(source, comm)._core
+        return _core.tiles_of_whole, _core.entries_of_whole, (comm, whole)
+    if kind == "generator":
+        rows, cols = generator_shape(source)
+        shares = np.linspace(0, rows, comm.size + 1).astype(np.int64)
+        first, last = int(shares[comm.rank]), int(shares[comm.rank + 1])
+        mine = source(_keep=_core.kept_range(first, last - first, 0, cols))
+        return _core.tiles_of_rows, _core.entries_of_rows, (comm, mine._core, first, rows)
+    # One rank has it, or a file.
+    d = source if kind == "dist" else csr_array(source, comm, "contiguous")
+    return _core.tiles_of_dist, _core.entries_of_dist, (d._core,)
+
+
+def cut_by_work(
+    counts: Any, comm: Any, by: str, sizes: tuple[Any, Any], grid: tuple[int, int]
+) -> Cut | None:
+    """Collective. None for a matrix that cannot be cut into so many tiles."""
+    each = math.lcm(*grid)
+    tiles, fixed = [], isinstance(sizes[0], tuple)
+    for length, size in zip(counts.shape, sizes, strict=True):
+        if isinstance(size, tuple):
+            tiles.append(np.array(places(size)))
+        else:
+            tiles.append(equal_cuts(length, size or max(1, -(-length // each))))
+    if min(counts.shape) == 0:
+        return None
+    network = network_of(comm) if by == "auto" else None
+    return work_cuts(counts, by, (tiles[0], tiles[1]), grid, fixed=fixed, network=network)
