@@ -144,6 +144,7 @@ class tiled_array:
             self._core = _core.tiles_of_rows(comm, mine._core, first, rows, *how)
         else:  # on one rank, or in a file
             d = source if kind == "dist" else csr_array(source, comm, "contiguous")
+            d._core.require_all_numbers("tiles")
             self._core = _core.tiles_of_dist(d._core, *how)
         self._plan: Any = None
         self._times: dict[str, Any] | None = None
