@@ -26,7 +26,7 @@ WAYS = {
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("where", ["collective", "product", "wide", "solver"])
+@pytest.mark.parametrize("where", ["collective", "product", "solver"])
 def test_ranks_of_mpi_are_told_and_leave_nothing(tmp_path, where):
     jobs = []
     for how in WAYS:
@@ -56,7 +56,7 @@ def test_ranks_of_mpi_are_told_and_leave_nothing(tmp_path, where):
 @pytest.mark.timeout(120)
 def test_the_first_rank_may_end_as_well(tmp_path):
     """Others have their copies of what it holds for all: windows, the job's folder."""
-    wheres = ("product", "device", "search")
+    wheres = ("product", "wide")
     jobs = []
     for where in wheres:
         (tmp_path / where / "tmp").mkdir(parents=True)

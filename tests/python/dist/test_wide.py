@@ -334,6 +334,13 @@ def test_bad_arguments_are_named():
     for work, kind, text in bad:
         with pytest.raises(kind, match=text):
             ps.dist.run(work, 2)
+    for scale, kind, text in (
+        (60, ValueError, "more than 2.60"),
+        (44, MemoryError, "rank [01] would draw .* use more ranks"),
+    ):
+        graph = functools.partial(ps.generate.rmat, scale)
+        with pytest.raises(kind, match=text):
+            ps.dist.run(lambda comm, graph=graph: ps.dist.csr_array(graph, comm), 2)
     with pytest.raises(ValueError, match="between 1 and 60"):
         ps.dist.run(
             lambda comm: ps.dist.csr_array(functools.partial(ps.generate.rmat, 61), comm), 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import numpy as np
 import pytest
@@ -162,3 +163,38 @@ def test_other_ways_to_share_out_are_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             ps.dist.run(lambda comm, how=how: ps.dist.csr_array(path, comm, **how).nnz, 2)
+
+
+def test_the_partition_command_numbers_what_is_listed_anew(tmp_path):
+    row, col, values = drawn(5, 900)
+    path = written(tmp_path, "a.mtx", matrix_market((row, col, values)))
+    ids = np.union1d(row, col)
+    small = ps.csr_array(
+        (values, (np.searchsorted(ids, row), np.searchsorted(ids, col))), shape=(len(ids),) * 2
+    )
+    run = CliRunner().invoke(app, ["partition", str(path), "-n", "5", "--compare", "--json"])
+    assert run.exit_code == 0, run.output
+    told = json.loads(run.stdout)
+    assert (told["rows"], told["cols"], told["listed_rows"], told["nnz"]) == (
+        N,
+        N,
+        len(ids),
+        small.nnz,
+    )
+    found = {m["method"]: m["halo_volume"] for m in told["methods"]}
+    assert set(found) >= {"balanced", "bins"}
+    for name in ("balanced", "bins", "label_propagation"):
+        assert found[name] == getattr(ps.partition, name)(small, 5).metrics(small).halo_volume
+    words = CliRunner().invoke(app, ["partition", str(path), "-n", "5"])
+    assert (
+        words.exit_code == 0
+        and f"{len(ids):,} rows and {len(ids):,} columns have entries" in words.output
+    )
+    broken = written(
+        tmp_path, "b.mtx", matrix_market((row, col, values)).replace("900\n", "901\n", 1)
+    )
+    run = CliRunner().invoke(app, ["partition", str(broken), "-n", "5"])
+    assert (
+        run.exit_code != 0
+        and "b.mtx:3: the file ends after 900 of the 901" in run.output.replace("\n", " ")
+    )
