@@ -40,19 +40,20 @@ _BODIES: dict[str, Callable[..., Body | None]] = {
 
 def from_text(path: Any, comm: Any, how: Options) -> Any:
     """The core's distributed matrix; None where rank 0 should read the file alone: because there is no other rank, the
-    partition asks for the whole pattern, not all ranks see the same file, or it is none of lines. Collective."""
+    partition asks for the whole pattern, not all ranks see the same file, or it is none of lines. A file with numbers
+    beyond 32 bits is read here in any case, or refused. Collective."""
     name = how.partition
     by_pattern = isinstance(name, str) and PARTITIONERS[name].reads == "graph"
-    if how.scatter == "masters" or by_pattern:
-        return None
     path = os.fspath(path)
     found = agreed(comm, lambda: _look(path))
     facts = comm.collect(found and found[1:])
     if found is None or None in facts or len(set(facts)) > 1:
         return None
     body, size, _ = found
-    if comm.size == 1 and body.shape is not None and not is_wide(body.shape):
-        return None
+    if body.shape is None or not is_wide(body.shape):
+        alone = comm.size == 1 and body.shape is not None
+        if alone or how.scatter == "masters" or by_pattern:
+            return None
     if body.values is not None and body.values.kind == "c":
         raise _core.NotCompiledError(
             f"{path}: distributed matrices have values of bool, float32 or float64, these are complex: load the file, "

@@ -158,7 +158,8 @@ def test_other_ways_to_share_out_are_refused(tmp_path):
     path = written(tmp_path, "a.mtx", matrix_market(drawn()))
     for how, message in (
         ({"partition": "bins"}, "'contiguous' or 'balanced'"),
-        ({"partition": "label_propagation"}, "ps.dist.csr_array"),
+        ({"partition": "label_propagation"}, "'contiguous' or 'balanced'"),
+        ({"scatter": "masters"}, "scatter='direct' alone"),
         ({"sums": "gather"}, "sums='owners' alone"),
     ):
         with pytest.raises(ValueError, match=message):
