@@ -28,9 +28,9 @@ _INTEGER = re.compile(rb'"?[+-]?\d+"?')
 
 def body(text: TextFile, *, dtype: Any = None, directed: bool = True, base: int = 0,
          shape: tuple[int, int] | None = None, columns: tuple[int, ...] | None = None, separator: str | None = None,
-         header: bool | None = None) -> Body:  # fmt: skip
-    """What the first lines say of all of them. Options: see `penstock.load`."""
-    noted = _skip_comments(text)
+         header: bool | None = None, most: int = MAX_COLS) -> Body:  # fmt: skip
+    """What the first lines say of all of them. Options: see `penstock.load`; `most` rows and columns may be noted."""
+    noted = _skip_comments(text, most)
     first = text.peek().strip()
     if separator is None:
         separator = next((c for c in ",;" if c.encode() in first), "")
@@ -45,17 +45,19 @@ def body(text: TextFile, *, dtype: Any = None, directed: bool = True, base: int 
         header = csv and not any(_INTEGER.fullmatch(field) for field in fields)
     if header and first:
         text.take()
-        noted = _skip_comments(text) or noted
+        noted = _skip_comments(text, most) or noted
         fields = _split(text.peek().strip(), separator)
     letters = _letters(text, fields, columns) if fields else "ij"
     shape = noted if shape is None else check_shape(shape)
     if not fields and shape is None:
         raise text.broken("there are no edges: pass shape= for a graph without any")
-    rows, cols = shape or (MAX_COLS, MAX_COLS)
+    rows, cols = shape or (most, most)
     hint = f"node ids must be integers from {base}" + (
-        " to the shape's last" if shape else " to 2^31 - 2"
+        " to the shape's last" if shape else f" to {_power(most)} - 2"
     )
     hint += "; see base=, shape=, columns= and header="
+    if shape is None and most == MAX_COLS:
+        hint += "; ps.dist.csr_array reads larger ones"
     # Without a shape, ids may go up to the largest column that there can be, in the file's own counting.
     lines = Lines(letters, base, rows, cols, hint, COMMENTS, separator, whole_numbers=True)
 
@@ -106,7 +108,19 @@ def _split(line: bytes, separator: str) -> list[bytes]:
     return [field.strip() for field in line.split(separator.encode() or None)] if line else []
 
 
-def _skip_comments(text: TextFile) -> tuple[int, int] | None:
+def _power(most: int) -> str:
+    return f"2^{(most + 1).bit_length() - 1}"
+
+
+def _noted_shape(shape: tuple[int, ...], most: int) -> tuple[int, int]:
+    if most > MAX_COLS and max(shape) > MAX_COLS:
+        if max(shape) > most:
+            raise ValueError(f"shape={shape!r}: rows and columns are at most {most}")
+        return shape[0], shape[1]
+    return check_shape(shape)
+
+
+def _skip_comments(text: TextFile, most: int) -> tuple[int, int] | None:
     """Past blank lines and comments; the shape that the last of them notes."""
     noted = None
 
@@ -122,7 +136,7 @@ def _skip_comments(text: TextFile) -> tuple[int, int] | None:
             end = lines.find(b"\n", at) + 1 or len(lines)
             if match := _SHAPE.match(lines[first:end].strip()):
                 try:
-                    noted = check_shape(tuple(int(n) for n in match.groups()))
+                    noted = _noted_shape(tuple(int(n) for n in match.groups()), most)
                 except ValueError as error:
                     raise text.broken(str(error), number + lines.count(b"\n", 0, first)) from error
             at = lines.find(_NOTE, end)

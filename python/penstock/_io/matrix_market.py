@@ -15,7 +15,7 @@ import numpy as np
 
 from penstock._io._atomic import atomic_file
 from penstock._io._entries import Body, Entries, diagonal_fault, to_csr, value_type
-from penstock._io._errors import check_cols, check_rows, check_size, count, shown
+from penstock._io._errors import MAX_COLS, check_cols, check_rows, check_size, count, shown
 from penstock._io._faults import Lines
 from penstock._io._rows import row_slabs
 from penstock._io._scipy_text import read_entries, read_numbers, read_places, read_plain_file
@@ -88,7 +88,7 @@ class Header(NamedTuple):
         return self.field if self.field in ("pattern", "complex") else "real"
 
 
-def _header(text: TextFile) -> Header:
+def _header(text: TextFile, most: int = MAX_COLS) -> Header:
     layout, field, symmetry = _banner(text)
     sizes = text.take_data("%", "the size line").split()
     line = text.line - 1
@@ -100,7 +100,7 @@ def _header(text: TextFile) -> Header:
     rows, cols, *more = (
         count(n, f"the {name}", text.path, line) for n, name in zip(sizes, names, strict=True)
     )
-    check_cols(text.path, cols, line)
+    check_cols(text.path, cols, line, most)
     if symmetry != "general" and rows != cols:
         raise text.broken(f"a {symmetry} matrix of {rows} x {cols} is not square", line)
     return Header(layout, field, symmetry, rows, cols, more[0] if more else None, line)
@@ -116,10 +116,15 @@ def _coordinates(text: TextFile, head: Header, dtype: Any, max_rows: int | None)
                 (head.rows, head.cols), head.entries, MIRRORS[head.symmetry], True, text.taken, text.line)  # fmt: skip
 
 
-def body(text: TextFile) -> Body | None:
-    """What the header says of the lines of entries; None for an array."""
-    head = _header(text)
-    return None if head.entries is None else _coordinates(text, head, None, None)
+def body(text: TextFile, most: int = MAX_COLS) -> Body | None:
+    """What the header says of the lines of entries; None for an array. With more than `most` columns it is refused; and
+    where most is beyond the usual, no number of rows is too large for so few entries."""
+    head = _header(text, most)
+    if head.entries is None:
+        return None
+    return _coordinates(
+        text, head, None, head.rows if max(head.rows, head.cols) > MAX_COLS else None
+    )
 
 
 def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_array:

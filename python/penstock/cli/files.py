@@ -21,6 +21,20 @@ def read_matrix(path: Path, **how: Any) -> Any:
     return ps.open(path) if folder and not how else ps.load(path, **how)
 
 
+def read_any_numbers(path: Path) -> tuple[Any, tuple[int, int]]:
+    """The same, and the shape; of a text file with numbers beyond 32 bits what has entries, numbered anew."""
+    try:
+        a = read_matrix(path)
+    except ValueError as error:
+        from penstock.dist._wide.alone import renumbered
+
+        found = renumbered(path) if path.is_file() else None
+        if found is None:
+            raise error
+        return found
+    return a, a.shape
+
+
 def check_output(path: Path, force: bool) -> None:
     from penstock._io.formats import is_there
 

@@ -13,7 +13,7 @@ import typer
 from penstock._choices import PARTITIONERS
 from penstock.cli import ui
 from penstock.cli.figure import check_plot, write
-from penstock.cli.files import describe, read_matrix, summary
+from penstock.cli.files import describe, read_any_numbers, summary
 
 Method = enum.Enum(
     "Method",
@@ -116,13 +116,15 @@ def partition(
     ] = None,
     json: ui.Json = False,
 ) -> None:
-    """Share a matrix out among ranks and count what a product would exchange; runs no rank."""
+    """Share a matrix out among ranks and count what a product would exchange; runs no rank.
+
+    Numbers in Matrix Market files and edge lists may be beyond 2^31: rows and columns that have entries are counted."""
     if plot is not None:
         check_plot(plot)
     wanted = [m.value for m in Method] if compare else [method.value]
     with ui.progress(len(wanted) + 1, quiet=json) as step:
         step.next(f"reading {file.name}")
-        a = read_matrix(file)
+        a, shape = read_any_numbers(file)
         left_out = []
         if compare and a.shape[0] != a.shape[1]:
             wanted = [name for name in wanted if name not in _SQUARE]
@@ -139,6 +141,14 @@ def partition(
         if plot is not None:
             save_plot(file.name, parts, measured, plot)
     head = summary(a, str(file))
+    listed = a.shape
+    if shape != listed:  # the size that the file has, and what is numbered anew
+        head |= {
+            "rows": shape[0],
+            "cols": shape[1],
+            "listed_rows": listed[0],
+            "listed_cols": listed[1],
+        }
     if json:
         ui.emit_json({**head, "parts": parts, "methods": rows, "left_out": left_out})
         return
@@ -152,6 +162,11 @@ def partition(
     )
     if compare:
         out.print(PAPER, style="dim", soft_wrap=True)
+    if shape != listed:
+        out.print(
+            f"{listed[0]:,} rows and {listed[1]:,} columns have entries: these are shared out, numbered anew in order",
+            soft_wrap=True,
+        )
     for why in left_out:
         out.print(why, soft_wrap=True)
     if plot is not None:

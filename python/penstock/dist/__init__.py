@@ -30,11 +30,16 @@ if TYPE_CHECKING:
     from penstock.dist._oracle_products import ProductForecast, predict_products
     from penstock.dist._stencils import stencil_counts
     from penstock.dist._tiles import tiled_array
+    from penstock.dist._wide.build import Entries
+    from penstock.dist._wide.memory import ListedMemory, listed_memory
 
 # name -> the module of this package that holds it; imported when first asked for
 _lazy = {
     "Comm": "_comm",
     "CommError": "_comm",
+    "Entries": "_wide.build",
+    "ListedMemory": "_wide.memory",
+    "listed_memory": "_wide.memory",
     "csgraph": "csgraph",
     "csr_array": "_matrix",
     "gpu_halo_names": "_gpu",
@@ -59,7 +64,9 @@ __all__ = [
     "LAYOUTS",
     "Comm",
     "CommError",
+    "Entries",
     "Forecast",
+    "ListedMemory",
     "Network",
     "ProductForecast",
     "calibrate",
@@ -67,6 +74,7 @@ __all__ = [
     "csr_array",
     "gpu_halo_names",
     "linalg",
+    "listed_memory",
     "matmul",
     "networks",
     "predict_products",

@@ -16,7 +16,7 @@ from penstock import _core
 from penstock._choices import PARTITIONERS
 from penstock._io import edge_list, matrix_market
 from penstock._io._entries import Body, too_few, too_many
-from penstock._io._errors import FREE_ROWS, MAX_COLS, broken
+from penstock._io._errors import FREE_ROWS, broken
 from penstock._io._part import newlines, part_blocks
 from penstock._io._scipy_text import one_thread
 from penstock._io._text import TextFile, is_gzip
@@ -25,12 +25,14 @@ from penstock._matrix.csr import csr_array
 from penstock.dist._agree import agreed, any_rank
 from penstock.dist._owners import Kept, Options, by_shape, hand_back, hand_on, same
 from penstock.dist._walk import Fault, Walk, fault_at
+from penstock.dist._wide.build import SIGNS, add, made
+from penstock.dist._wide.numbers import MOST, beyond, check_way, is_wide
 
 # Bytes of text a round: of all ranks, for they may all find entries of one; and of each, for calls cost more below it.
 # R-MAT 20 on two ranks: with 4 MB a round as long, and 1 to 4 MB more of memory; blocks of 256 KB take a sixth longer.
 ROUND, LEAST = 2 << 20, 1 << 18
 MOST_THREADS = 8  # of a rank; each holds a block
-_BODIES: dict[str, Callable[[TextFile], Body | None]] = {
+_BODIES: dict[str, Callable[..., Body | None]] = {
     "matrix-market": matrix_market.body,
     "edge-list": edge_list.body,
 }
@@ -38,17 +40,20 @@ _BODIES: dict[str, Callable[[TextFile], Body | None]] = {
 
 def from_text(path: Any, comm: Any, how: Options) -> Any:
     """The core's distributed matrix; None where rank 0 should read the file alone: because there is no other rank, the
-    partition asks for the whole pattern, not all ranks see the same file, or it is none of lines. Collective."""
+    partition asks for the whole pattern, not all ranks see the same file, or it is none of lines. A file with numbers
+    beyond 32 bits is read here in any case, or refused. Collective."""
     name = how.partition
     by_pattern = isinstance(name, str) and PARTITIONERS[name].reads == "graph"
-    if comm.size == 1 or how.scatter == "masters" or by_pattern:
-        return None
     path = os.fspath(path)
     found = agreed(comm, lambda: _look(path))
     facts = comm.collect(found and found[1:])
     if found is None or None in facts or len(set(facts)) > 1:
         return None
     body, size, _ = found
+    if body.shape is None or not is_wide(body.shape):
+        alone = comm.size == 1 and body.shape is not None
+        if alone or how.scatter == "masters" or by_pattern:
+            return None
     if body.values is not None and body.values.kind == "c":
         raise _core.NotCompiledError(
             f"{path}: distributed matrices have values of bool, float32 or float64, these are complex: load the file, "
@@ -67,8 +72,8 @@ def _look(path: str) -> tuple[Body, int, int] | None:
     if body_of is None or is_gzip(path):
         return None
     with TextFile(path, ahead=False) as text:
-        body = body_of(text)
-    if body is None or (body.shape is not None and body.shape[0] > MAX_COLS):
+        body = body_of(text, most=MOST)
+    if body is None:
         return None
     with open(path, "rb") as file:
         return body, os.path.getsize(path), zlib.crc32(file.read(1 << 16))
@@ -93,6 +98,8 @@ class _Readers:
     def matrix(self) -> Any:
         comm, how = self._comm, self._how
         rows, cols = self._shape()
+        if is_wide((rows, cols)):
+            return self._wide((rows, cols))
         p = by_shape(how, rows, cols, comm.size)
         if p is not None:
             kept = Kept(comm, p, cols)
@@ -103,7 +110,8 @@ class _Readers:
 
     def _shape(self) -> tuple[int, int]:
         known = self._body.shape
-        if known is not None and (self._body.promised is not None or known[0] <= FREE_ROWS):
+        few = self._body.promised is not None or (known is not None and known[0] <= FREE_ROWS)
+        if known is not None and (few or is_wide(known)):
             return known
         walk = self._walk(False)
         walk.finish()
@@ -111,7 +119,22 @@ class _Readers:
         if any(failed for failed, _, _ in found):
             self._give_up(walk)
         largest = max(n for _, _, n in found)
+        if known is None and is_wide((largest + 1, 0)):
+            return largest + 1, largest + 1
         return edge_list.settled(self._path, known, largest, sum(n for _, n, _ in found))
+
+    def _wide(self, shape: tuple[int, int]) -> Any:
+        """In one pass: each rank holds the entries that it reads, until they are sent to their owners."""
+        check_way(self._how, beyond(shape))
+        body, walk = self._body, self._walk(True)
+        held = _core.DistEntries("bool" if body.values is None else body.values.name)
+        while (said := walk()) is not None and said[0]:
+            _, row, col, values, base = said
+            add(held, row, col, values, base, shape, SIGNS[body.mirror])
+        if any_rank(self._comm, walk.fault is not None)[0]:
+            self._give_up(walk)
+        self._hold_to_promise(self._comm.collect(walk.entries))
+        return made(held, self._comm, shape, self._how)
 
     def _lengths(self, kept: Kept) -> np.ndarray:
         """The first pass: how many entries come in each row that is kept here."""

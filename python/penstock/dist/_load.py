@@ -17,6 +17,8 @@ from penstock._matrix.csr import csr_array as whole_array
 from penstock._matrix.given import as_matrix
 from penstock.dist._agree import about, agreed
 from penstock.dist._owners import Kept, Options, by_shape, given
+from penstock.dist._wide.build import Entries, from_entries, generated
+from penstock.dist._wide.numbers import is_wide
 from penstock.partition import Partition
 
 __all__ = ["Options", "load"]
@@ -50,10 +52,12 @@ def _by_kind(source: Any, comm: Any, how: Options, names: list[str]) -> Any:
         return _from_file(source, comm, how)
     if set(names) == {"generator"}:
         return _from_generator(source, comm, how)
+    if set(names) == {"entries"}:
+        return from_entries(source, comm, how)
     raise ValueError(
         "the ranks' sources do not fit together: "
         + ", ".join(f"rank {r} has {n}" for r, n in enumerate(names))
-        + "; give all of them the matrix, a path or a generator, or one of them the matrix and the others None"
+        + "; give all of them the matrix, a path, a generator or Entries, or one of them the matrix and the others None"
     )
 
 
@@ -64,6 +68,8 @@ def _kind(source: Any) -> str:
         return "store" if store.has_arrays(source) else "file"
     if isinstance(source, functools.partial):
         return "generator"
+    if isinstance(source, Entries):
+        return "entries"
     return "matrix"
 
 
@@ -92,10 +98,10 @@ def _partition_problem(how: Options, kind: str) -> tuple[type[Exception], str] |
                 ValueError,
                 f"partition={p!r} is unknown: choose one of {', '.join(PARTITIONERS)}, or give owners",
             )
-        if PARTITIONERS[p].reads == "graph" and kind == "generator":
+        if PARTITIONERS[p].reads == "graph" and kind in ("generator", "entries"):
             return (
                 ValueError,
-                f"{p} reads the whole pattern, which no rank has of a generated matrix: give owners",
+                f"{p} reads the whole pattern, which no rank has of a matrix of {kind}: give owners",
             )
     elif p is not None and not isinstance(p, Partition) and np.ndim(p) != 1:
         return (
@@ -184,13 +190,19 @@ def generator_shape(source: functools.partial) -> tuple[int, int]:
     given.apply_defaults()
     if given.arguments.get("device") is not None:
         raise ValueError("device: ranks generate on the CPU")
-    source(_keep=_core.kept_range(0, 0, 0, 0))  # a bad argument is named before sizes are taken
+    drawn = (
+        make is generate.rmat
+    )  # of any scale; others are held to 32 bits where their rows are made
+    # A bad argument is named before sizes are taken.
+    source(_keep=(0, 0) if drawn else _core.kept_range(0, 0, 0, 0))
     rows, cols = _SHAPES[make](given.arguments)
     return int(rows), int(cols)
 
 
 def _from_generator(source: functools.partial, comm: Any, how: Options) -> Any:
     rows, cols = generator_shape(source)
+    if is_wide((rows, cols)):
+        return generated(source, (rows, cols), comm, how)
 
     def make(keep: Any, p: Any, **other: Any) -> whole_array:
         """What is kept here: R-MAT's edges are shared out among the ranks, who send them where `p` wants them."""

@@ -35,12 +35,13 @@ class csr_array:
     ----------
     source : the matrix, a path or a generator
         A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends
-        everyone their share. A path: of a native store each rank maps its rows alone; of a Matrix Market file of
+        everyone their share. `ps.dist.Entries`: each rank's own entries, in any order, which add up. A path:
+        of a native store each rank maps its rows alone; of a Matrix Market file of
         coordinates or an edge list, neither packed, each reads a part, twice, and sends entries to whom they belong;
         any other file is read by rank 0, which needs memory for all of it (`penstock convert FILE A.penstock` makes
         it a store), and so is every file with "label_propagation" or `scatter="masters"`. A generator,
         `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded, laplacian, advection_diffusion): each
-        rank makes its rows, and nobody holds the whole matrix.
+        rank makes its rows, and nobody holds the whole matrix; an R-MAT graph may have a scale of up to 60.
     comm : ps.dist.Comm
     partition : str, ps.partition.Partition or array of int
         "contiguous", "balanced" (rows in order), "grid", "bins", "label_propagation", a Partition, or one owner a
@@ -68,9 +69,11 @@ class csr_array:
         From one rank: "direct", or "masters", through the first rank of each column of a process grid, as in Page and
         Kogge (2018), for comparison: rank 0 then reads all of any file.
 
-    Values are bool (a pattern), float32 or float64; at most 2^31 - 1 columns. ValueError and TypeError for arguments
-    and for text files that cannot be read, with the file and the line, on all ranks; CommError where another rank
-    failed.
+    Values are bool (a pattern), float32 or float64. A matrix with more than 2^31 - 1 rows or columns is `listed`: ranks
+    hold those rows and columns that have entries, at most 2^31 - 2 each, and vectors have an entry for each of them. It
+    is made of text files, R-MAT generators and Entries, with partition="contiguous" or "balanced"; products, `bfs` and
+    `connected_components` take it. ValueError and TypeError for arguments and for text files that cannot be read, with
+    the file and the line, on all ranks; CommError where another rank failed.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((8, 8))
@@ -153,6 +156,12 @@ class csr_array:
     def nbytes(self) -> int:
         """Of this rank's two blocks."""
         return self._core.nbytes
+
+    @property
+    def listed(self) -> bool:
+        """Whether ranks hold those rows and columns alone that have entries; in a square matrix those that have any in
+        their row or column. All others are empty."""
+        return self._core.listed
 
     @property
     def rows(self) -> np.ndarray:
@@ -275,6 +284,8 @@ class csr_array:
         vector, and nothing is sent.
         """
         size, ids = self._owned(of)
+        if root is not None:
+            self._require_all_numbers("share(root=)")
         if root is not None and self.comm.rank != root:
             with about(self.comm, "share", root=root, of=of):
                 return self.comm.scatter(None, root)
@@ -293,6 +304,7 @@ class csr_array:
         """The whole vector from every rank's part: of y, or of x. On all ranks, or on `root` alone (None elsewhere), by
         one variable gather and an insertion. Collective."""
         size, ids = self._owned(of)
+        self._require_all_numbers("collect")
         v = np.asarray(v)
         mine = self.local_shape[1] if of == "x" else self.local_shape[0]
         if v.ndim not in (1, 2) or v.shape[0] != mine:
@@ -304,6 +316,13 @@ class csr_array:
         whole = np.empty((size, *v.shape[1:]), v.dtype)
         whole[ids(True)] = np.concatenate(parts)
         return whole
+
+    def _require_all_numbers(self, what: str) -> None:
+        if self.listed:
+            raise ValueError(
+                f"{what}: ranks hold only those of {self.shape[0]} rows and {self.shape[1]} columns that have entries: "
+                "gather parts of vectors with their numbers, as comm.gather(D.rows) and comm.gather(y)"
+            )
 
     def counts(self, of: str = "y") -> np.ndarray:
         """int64, one a rank: entries of y (or of x) that it owns."""

@@ -54,7 +54,8 @@ def bfs(
         The smallest-numbered vertex one level up with an edge to each vertex, by its number in the whole graph; -9999,
         SciPy's mark, for the source and where there is no path.
     info : dict, where asked for
-        "reached" vertices, "depth" and levels found "bottom_up", the same on all ranks; "messages" and "bytes" that
+        "reached" vertices, the source among them,
+        "depth" and levels found "bottom_up", the same on all ranks; "messages" and "bytes" that
         this rank sent to find the levels, and how many messages were "lists" and "bitmaps" of vertices.
 
     Levels and predecessors are the same on any number of ranks.
@@ -119,6 +120,7 @@ def connected_components(A: Any, return_labels: bool = True) -> Any:
     Returns
     -------
     count : int, of the whole graph.
+        Vertices that a matrix of more than 2^31 - 1 rows does not list are components of their own, and are counted.
     labels : int64 array, one entry for each vertex owned here, where asked for
         0..count-1, in the order of each component's smallest vertex. The same on any number of ranks.
 

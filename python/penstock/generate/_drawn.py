@@ -42,7 +42,7 @@ def rmat(
     Parameters
     ----------
     scale : int
-        2**scale vertices, 1 to 30.
+        2**scale vertices, 1 to 30; up to 60 where ranks make the graph (`ps.dist.csr_array`).
     edge_factor : float
         Edges per vertex before duplicates and self loops go; undirected edges are stored twice.
     a, b, c : float
@@ -77,6 +77,12 @@ def rmat(
         flag("undirected", undirected), flag("self_loops", self_loops),
         flag("scramble", scramble), value_type(dtype), seed_of(seed),
     )  # fmt: skip
+    if (
+        isinstance(_keep, tuple) and len(_keep) == 2
+    ):  # ranks, and one of them: entries of any numbers
+        entries = _core.DistEntries(value_type(dtype))
+        entries.add_rmat(*_keep, *how[:8], how[9])
+        return entries
     if device is None:
         among = isinstance(_keep, tuple)  # a rank's part, its Comm, the partition: all ranks draw
         make = _core.generate_rmat_among if among else _core.generate_rmat

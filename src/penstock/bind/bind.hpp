@@ -71,6 +71,7 @@ void basis_rows(nb::module_&);
 void multigrid(nb::module_&);
 void device_op(nb::module_&);
 void device_product(nb::module_&);
+void dist_entries(nb::module_&);
 void dist_graph(nb::module_&);
 void probe(nb::module_&);
 void partition_rows(nb::module_&);

@@ -59,6 +59,7 @@ NB_MODULE(_core, m) {
   penstock::bind::multigrid(m);
   penstock::bind::device_op(m);
   penstock::bind::device_product(m);
+  penstock::bind::dist_entries(m);
   penstock::bind::dist_graph(m);
   penstock::bind::probe(m);
   penstock::bind::partition_rows(m);

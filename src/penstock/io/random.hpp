@@ -125,6 +125,15 @@ class EntryValues {
     const auto second = static_cast<std::uint64_t>(swap ? row : column);
     return unit<V>(random_(first << 32 | second));
   }
+  /// The same for numbers of 64 bits, of which `of` tells only those below 2^32 apart.
+  template <class V>
+  constexpr V of_wide(std::int64_t row, std::int64_t column) const {
+    const bool swap = symmetric_ && row > column;
+    const auto first = static_cast<std::uint64_t>(swap ? column : row);
+    const auto second = static_cast<std::uint64_t>(swap ? row : column);
+    const auto low = first << 32 | (second & 0xffffffff), high = first >> 32 << 32 | second >> 32;
+    return unit<V>(random_(low + 0x9e3779b97f4a7c15 * high));
+  }
 
  private:
   Random random_;

@@ -53,6 +53,27 @@ def test_ranks_of_mpi_are_told_and_leave_nothing(tmp_path, where):
         assert not any(os.path.exists(place) for place in places)
 
 
+@pytest.mark.timeout(120)
+def test_the_first_rank_may_end_as_well(tmp_path):
+    """Others have their copies of what it holds for all: windows, the job's folder."""
+    wheres = ("product", "wide")
+    jobs = []
+    for where in wheres:
+        (tmp_path / where / "tmp").mkdir(parents=True)
+        words = ("deaths.py", where, "kill", str(tmp_path / where), "0")
+        jobs.append((words, {"TMPDIR": str(tmp_path / where / "tmp")}))
+    ended = mpi_jobs.play_all(mpi_jobs.open_mpi_or_skip(), RANKS, jobs)
+    for where, job in zip(wheres, ended, strict=True):
+        folder = tmp_path / where
+        assert job.code == WAYS["kill"][0], job
+        assert job.err.splitlines()[-1] == f"penstock: rank 0 of {RANKS} {WAYS['kill'][1]}"
+        assert job.err.count("penstock: ") == 1, job.err
+        assert job.at - float((folder / "died").read_text()) < SECONDS
+        assert os.listdir(folder / "tmp") == [] and mpi_jobs.processes(folder) == []
+        places = {text.rpartition(":")[2] for text in json.loads((folder / "job").read_text())}
+        assert places and not any(os.path.exists(place) for place in places)
+
+
 @pytest.mark.parametrize("where", deaths.WHERE)
 @pytest.mark.parametrize("victim", [0, 1])
 def test_ranks_that_are_threads_are_told(where, victim):

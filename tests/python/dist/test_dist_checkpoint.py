@@ -71,6 +71,21 @@ def test_other_ranks_go_on(tmp_path, method):
     np.testing.assert_allclose(y, x, atol=1e-6)
 
 
+@pytest.mark.parametrize("M", ["schwarz", "ic0", "block_jacobi", "chebyshev"])
+@pytest.mark.parametrize("method", METHODS)
+def test_other_ranks_go_on_with_the_preconditioner_that_they_have(tmp_path, method, M):
+    """M of blocks is another one among other ranks: what was reached stays, and some steps more may be needed."""
+    S, path = grid_matrix(), tmp_path / "state"
+    b, kwargs = vector(S.shape[0]), {"M": M, **options(method)}
+    _, whole = solve(4, S, b, method, rtol=RTOL, **kwargs)
+    interrupt(4, S, b, method, path, whole.iterations // 2 + 3, checkpoint_every=3, **kwargs)
+    y, rest = solve(3, S, b, method, rtol=RTOL, checkpoint=path, **kwargs)
+    assert rest == 0 and 0 < rest.resumed < whole.iterations
+    assert rest.iterations <= 1.35 * whole.iterations
+    assert np.linalg.norm(S @ y - b) < 2 * RTOL * np.linalg.norm(b)
+    assert not path.exists()
+
+
 def test_iterations_that_run_out_can_be_had_later(tmp_path):
     S, path = grid_matrix(), tmp_path / "state"
     b = vector(S.shape[0])

@@ -171,8 +171,8 @@ def test_no_rank_makes_the_whole_of_a_generated_matrix():
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_ranks_share_out_the_edges_of_an_rmat_graph(ranks, monkeypatch):
-    """Nobody draws them all: what makes whole graphs only looks at the options. In two rounds, with few rows that have
-    most entries, and with rows that `bins` send to several ranks."""
+    """Nobody draws them all: what makes whole graphs is not called. In two rounds, with few rows of most entries,
+    and with rows that `bins` send to several ranks."""
     draw, kept = _core.generate_rmat, []
     source = functools.partial(ps.generate.rmat, 14, seed=5, scramble=False, dtype=np.float32)
     a = source()
@@ -181,7 +181,7 @@ def test_ranks_share_out_the_edges_of_an_rmat_graph(ranks, monkeypatch):
         same_as_whole(
             a, ranks, partition, lambda c, p: ps.dist.csr_array(source, c, p, halo="isend")
         )
-    assert [m.shape[0] for m in kept] == [0] * 2 * ranks
+    assert kept == []
 
 
 def test_balanced_of_lengths_that_ranks_know_apart():
@@ -204,7 +204,7 @@ def test_balanced_of_lengths_that_ranks_know_apart():
         ("label_propagation|None", lambda c: None),
         ("partial", lambda c: functools.partial(ps.generate.road_grid, 4, 4)),
         ("CPU", lambda c: functools.partial(ps.generate.rmat, 4, device=0)),
-        ("scale", lambda c: functools.partial(ps.generate.rmat, 40)),
+        ("scale", lambda c: functools.partial(ps.generate.rmat, 61)),
         ("different", lambda c: ps.generate.rmat(4 + c.rank)),
         ("do not fit", lambda c: ps.generate.rmat(4) if c.rank else "some/where"),
     ],

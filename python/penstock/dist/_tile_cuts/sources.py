@@ -77,6 +77,7 @@ def ways(source: Any, kind: str, comm: Any) -> tuple[Any, Any, tuple[Any, ...]]:
         return _core.tiles_of_rows, _core.entries_of_rows, (comm, mine._core, first, rows)
     # One rank has it, or a file.
     d = source if kind == "dist" else csr_array(source, comm, "contiguous")
+    d._core.require_all_numbers("tiles")
     return _core.tiles_of_dist, _core.entries_of_dist, (d._core,)
 
 

@@ -15,18 +15,6 @@
 namespace penstock::bind {
 namespace {
 
-/// What the products of a distributed matrix go by, as Python names it.
-struct ProductSettings {
-  std::string halo, sums, algorithm;
-  std::optional<AnySchedule> schedule;
-
-  DistProductOptions options() const {
-    DistProductOptions o{.halo = halo, .sums = sums, .algorithm = spmv_algorithm(algorithm)};
-    if (schedule) o.schedule = schedule->value;
-    return o;
-  }
-};
-
 /// The distributed matrix of share(csr), for the type that the matrix has. Uses up the partition.
 template <class F>
 DistMatrix made(const std::shared_ptr<Comm>& comm, Partition& p, Matrix a, const ProductSettings& settings,

@@ -133,6 +133,7 @@ DistMatrix bound_aligned(const DistMatrix& a, const std::string& algorithm) {
 }
 
 nb::object bound_out_weights(const DistMatrix& a) {
+  a.require_all_numbers("pagerank");
   Array<double> out;
   {
     const nb::gil_scoped_release release;

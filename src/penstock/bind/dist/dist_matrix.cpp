@@ -167,6 +167,8 @@ void add_facts(nb::class_<DistMatrix>& c) {
   c.def_prop_ro("nbytes",
                 property([](const auto& p) { return p.matrix().local.bytes() + p.matrix().halo.bytes(); }));
   c.def_ro("partition", &DistMatrix::partition);
+  c.def_prop_ro("listed", &DistMatrix::listed);
+  c.def("require_all_numbers", &DistMatrix::require_all_numbers, nb::arg("what"));
   c.def("counts", counts, nb::arg("of_x"));
   c.def("row_ids", row_ids, nb::arg("all") = false);
   c.def("col_ids", col_ids, nb::arg("all") = false);

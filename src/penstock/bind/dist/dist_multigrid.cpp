@@ -45,6 +45,7 @@ void make(AnyDistHierarchy& made, const std::shared_ptr<DistProduct<V>>& a, doub
 }
 
 AnyDistHierarchy built(const DistMatrix& m, AnyDistHierarchy made, const AnyDistHierarchy* before) {
+  m.require_all_numbers("AMG");
   m.guard.require_whole();
   std::visit(
       [&]<class V>(const std::shared_ptr<DistProduct<V>>& a) {

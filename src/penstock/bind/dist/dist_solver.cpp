@@ -31,6 +31,7 @@ AnyOp with_type(const std::string& dtype, F&& f) {
 }
 
 AnyOp bound_dist_op(const DistMatrix& a, const std::string& dtype, std::int64_t prepare_after) {
+  a.require_all_numbers("solvers");
   a.guard.require_whole();
   return std::visit(
       [&]<class V>(const std::shared_ptr<DistProduct<V>>& product) {
@@ -41,6 +42,7 @@ AnyOp bound_dist_op(const DistMatrix& a, const std::string& dtype, std::int64_t 
 }
 
 nb::object bound_diagonal(const DistMatrix& a) {
+  a.require_all_numbers("preconditioners");
   a.guard.require_whole();
   Array<double> out;
   std::visit(
@@ -60,6 +62,7 @@ AnyOp bound_diagonal_op(const std::variant<ReadArray<float>, ReadArray<double>>&
 }
 
 Matrix bound_block(const DistMatrix& a) {
+  a.require_all_numbers("preconditioners");
   a.guard.require_whole();
   return std::visit(
       []<class V>(const std::shared_ptr<DistProduct<V>>& product) {
@@ -76,6 +79,7 @@ struct Subdomain {
 };
 
 Subdomain bound_overlap(const DistMatrix& a) {
+  a.require_all_numbers("preconditioners");
   a.guard.require_whole();
   return std::visit(
       [&]<class V>(const std::shared_ptr<DistProduct<V>>& product) -> Subdomain {

@@ -76,7 +76,7 @@ class DistSearch {
   void run(GlobalIndex source, DistBfsResult& result) {
     std::vector<Index> next;
     if (out_.owners().owner(source) == out_.comm().rank())
-      reach(static_cast<Index>(out_.owners().local(source)), next);
+      if (const auto place = out_.owners().local(source); place >= 0) reach(static_cast<Index>(place), next);
     for (bool up = false; settle(next);) {
       result.depth = depth_++;
       up = goes_up(up);
@@ -85,7 +85,7 @@ class DistSearch {
       if (up && in_) bottom_up(next), ++result.bottom_up;
       else top_down(next), result.missed += up ? edges_ : 0;
     }
-    result.reached = reached_;
+    result.reached = std::max<std::int64_t>(reached_, 1);  // a source that nobody lists reaches itself
   }
 
  private:
@@ -109,7 +109,7 @@ class DistSearch {
 
   bool goes_up(bool up) const {
     if (direction_ != DistBfsDirection::automatic) return direction_ == DistBfsDirection::bottom_up;
-    if (up) return size_ > out_.owners().size() / kUp;
+    if (up) return size_ > out_.owners().present() / kUp;
     return edges_ > kAloneEdges && edges_ > unexplored_ / kDown;
   }
 

@@ -73,18 +73,22 @@ class Pieces {
     }
   }
 
-  /// The place of each pointer among all pieces that point to themselves, in the order of their numbers.
+  /// The place of each pointer among all pieces that point to themselves, in the order of their numbers; vertices that are
+  /// not listed have no edges, and are counted as pieces.
   std::int64_t number(Array<GlobalIndex> labels) {
-    std::vector<GlobalIndex> roots;
+    std::vector<Root> roots;
     const auto ids = owners_.numbers(comm_.rank());
+    const auto listed_before = owners_.starts()[at(comm_.rank())];
     for (std::int64_t v = 0; v < n_; ++v)
-      if (parents_.data[v] == v && pointer(v) == ids.data[v]) roots.push_back(pointer(v));
+      if (parents_.data[v] == v && pointer(v) == ids.data[v])
+        roots.push_back({pointer(v), owners_.is_listed() ? ids.data[v] - (listed_before + v) : 0});
     // Rank r orders the roots whose numbers are in the r-th range; on each rank roots ascend.
     const int ranks = comm_.size();
-    const auto width = std::max<GlobalIndex>((owners_.size() + ranks - 1) / ranks, 1);
+    const auto width = std::max<GlobalIndex>(owners_.size() / ranks + (owners_.size() % ranks > 0), 1);
     const auto keeper = [&](GlobalIndex v) { return static_cast<int>(v / width); };
-    auto kept = deliver(comm_, sort_by_rank<GlobalIndex>(roots, ranks, keeper)).items;
-    std::sort(kept.begin(), kept.end());
+    const auto keeper_of = [&](const Root& r) { return keeper(r.vertex); };
+    auto kept = deliver(comm_, sort_by_rank<Root>(roots, ranks, keeper_of)).items;
+    std::ranges::sort(kept, {}, &Root::vertex);
     const auto here = static_cast<std::int64_t>(kept.size());
     std::vector<std::int64_t> counts(static_cast<std::size_t>(ranks));
     comm_.all_gather(&here, sizeof here, counts.data());
@@ -94,15 +98,20 @@ class Pieces {
       all += counts[static_cast<std::size_t>(r)];
     }
     const auto distinct = all_pointers();
-    const auto answers = ask(distinct, keeper, [&](GlobalIndex root) {
-      return before + (std::lower_bound(kept.begin(), kept.end(), root) - kept.begin());
+    const auto answers = ask(distinct, keeper, [&](GlobalIndex vertex) {
+      const auto root = std::ranges::lower_bound(kept, vertex, {}, &Root::vertex);
+      return before + (root - kept.begin()) + root->unlisted;
     });
     LookUp label(distinct, answers);
     for (std::int64_t v = 0; v < n_; ++v) labels.data[v] = label(pointer(parents_.data[v]));
-    return all;
+    return all + owners_.size() - owners_.present();
   }
 
  private:
+  struct Root {
+    GlobalIndex vertex;
+    std::int64_t unlisted;  // vertices with smaller numbers that nobody lists: each is a component
+  };
   struct Hook {
     GlobalIndex tree, under;
   };

@@ -3,6 +3,7 @@
 #include "penstock/dist/graph/dist_graph.hpp"
 
 #include <array>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/dist/graph/mail.hpp"
+#include "penstock/dist/share/coordinates.hpp"
 
 namespace penstock {
 namespace {
@@ -66,6 +68,10 @@ DistCsr<V> aligned(const DistCsr<V>& a, std::string_view algorithm) {
   std::array<std::int64_t, 1> differ{a.row_owners->same_on(a.comm->rank(), *a.col_owners) ? 0 : 1};
   a.comm->all_reduce(std::span<std::int64_t>(differ), Reduce::max);
   if (differ[0] == 0) return a;
+  require(a.all_cols() <= std::numeric_limits<Index>::max(),
+          std::string(algorithm) +
+              ": rows and columns of a matrix with more than 2^31 - 1 of them have the "
+              "same owners");
   const auto columns = numbers_here(*a.comm, *a.col_owners, *a.plan);
   const auto ids = numbers_here(*a.comm, *a.row_owners, *a.sums);
   const auto rows = a.local.rows;
@@ -90,7 +96,24 @@ DistCsr<V> aligned(const DistCsr<V>& a, std::string_view algorithm) {
                     Share<V>{.row_ids = ids, .entries = {rows, a.all_cols(), indptr, indices, values}});
 }
 
+namespace {
+
+/// Of any numbers, over the same owners, who list all of them.
+DistCsr<One> transpose_of_coordinates(const DistCsr<One>& a) {
+  std::vector<Coordinate<One>> turned;
+  turned.reserve(static_cast<std::size_t>(a.nnz()));
+  for_each_edge(a, numbers_here(*a.comm, *a.col_owners, *a.plan),
+                numbers_here(*a.comm, *a.row_owners, *a.sums), [&](GlobalIndex u, GlobalIndex v) {
+                  turned.push_back({v, u, {}});
+                });
+  return from_coordinates(a.comm, a.row_owners, a.row_owners, std::move(turned));
+}
+
+}  // namespace
+
 DistCsr<One> transpose(const DistCsr<One>& a) {
+  if (a.row_owners->is_listed() || a.all_rows() > std::numeric_limits<Index>::max())
+    return transpose_of_coordinates(a);
   struct Edge {
     Index row, column;  // a share's numbers take 31 bits
   };

@@ -40,7 +40,7 @@ CommPlan plan_exchange(Comm& comm, const Ownership& of, std::span<const GlobalIn
             "exchange: rank " + std::to_string(r) + " has " + std::to_string(of.count(r)) +
                 " entries, more than 2^31 - 1: use more ranks");
   const auto count = static_cast<std::int64_t>(ghosts.size());
-  auto wanted = allocate_apart<Index>(count);
+  auto wanted = allocate_apart<Index>(of.is_listed() ? 0 : count);
   std::vector<std::int64_t> ask(at(ranks)), asked(at(ranks));
   int last = 0;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -53,20 +53,34 @@ CommPlan plan_exchange(Comm& comm, const Ownership& of, std::span<const GlobalIn
                 std::to_string(g) + " of rank " + std::to_string(owner) + " is not");
     last = owner;
     ++ask[at(owner)];
-    wanted.data[i] = static_cast<Index>(of.local(g));
+    if (!of.is_listed()) wanted.data[i] = static_cast<Index>(of.local(g));
   }
   const auto slots = one_each(ranks, sizeof(std::int64_t));
   comm.all_to_all_v(ask.data(), slots, asked.data(), slots);
   keep_counted(ask, plan.receive_ranks, plan.receive_offsets);
   keep_counted(asked, plan.send_ranks, plan.send_offsets);
 
+  const auto item = of.is_listed() ? std::int64_t{sizeof(GlobalIndex)} : std::int64_t{sizeof(Index)};
   std::vector<std::int64_t> send(at(ranks) + 1), receive(at(ranks) + 1);
   for (std::size_t r = 0; r < at(ranks); ++r) {
-    send[r + 1] = send[r] + ask[r] * std::int64_t{sizeof(Index)};
-    receive[r + 1] = receive[r] + asked[r] * std::int64_t{sizeof(Index)};
+    send[r + 1] = send[r] + ask[r] * item;
+    receive[r + 1] = receive[r] + asked[r] * item;
   }
   auto indices = allocate_apart<Index>(plan.sent());
-  comm.all_to_all_v(wanted.data, send, indices.data, receive);
+  if (of.is_listed()) {  // only their owners know at which places numbers are
+    const auto numbers = allocate_apart<GlobalIndex>(plan.sent());
+    comm.all_to_all_v(ghosts.data(), send, numbers.data, receive);
+    for (std::int64_t i = 0; i < plan.sent(); ++i) {
+      const auto place = of.owner(numbers.data[i]) == me ? of.local(numbers.data[i]) : -1;
+      require(place >= 0, [&] {
+        return "exchange: entry " + std::to_string(numbers.data[i]) + " is not listed on rank " +
+               std::to_string(me);
+      });
+      indices.data[i] = static_cast<Index>(place);
+    }
+  } else {
+    comm.all_to_all_v(wanted.data, send, indices.data, receive);
+  }
   plan.send_indices = indices;
   return plan;
 }

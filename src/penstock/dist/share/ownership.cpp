@@ -45,6 +45,30 @@ Ownership Ownership::of(Array<const Index> owners, int ranks) {
   return narrowed<Index>(owners, std::move(starts));
 }
 
+Ownership Ownership::listed(std::vector<GlobalIndex> cuts, const std::vector<std::int64_t>& counts, int me,
+                            Array<const GlobalIndex> mine) {
+  require(cuts.size() >= 2 && cuts.front() == 0 && std::ranges::is_sorted(cuts) &&
+              counts.size() + 1 == cuts.size() && me >= 0 && at(me) < counts.size(),
+          "ownership: ranges begin at 0 and ascend, with one more cut than there are counts");
+  const auto numbers = mine.span();
+  require(std::ssize(numbers) == counts[at(me)] &&
+              std::ranges::adjacent_find(numbers, std::greater_equal()) == numbers.end() &&
+              (numbers.empty() || (numbers.front() >= cuts[at(me)] && numbers.back() < cuts[at(me) + 1])),
+          "ownership: the numbers of rank " + std::to_string(me) + " do not ascend within its range");
+  Ownership o;
+  o.starts_.assign(counts.size() + 1, 0);
+  std::inclusive_scan(counts.begin(), counts.end(), o.starts_.begin() + 1);
+  o.cuts_ = std::move(cuts), o.listed_ = std::move(mine), o.me_ = me;
+  return o;
+}
+
+void Ownership::require_known(int rank) const {
+  require(!is_listed() || rank == me_, [&] {
+    return "ownership: the numbers that rank " + std::to_string(rank) +
+           " lists are known to itself alone, not to rank " + std::to_string(me_);
+  });
+}
+
 template <class Owner>
 Ownership Ownership::narrowed(const Array<const Index>& owners, std::vector<GlobalIndex> starts) {
   Ownership o;
@@ -79,12 +103,19 @@ decltype(auto) Ownership::with_owners(F&& f) const {
 std::int64_t Ownership::count(int rank) const { return starts_[at(rank) + 1] - starts_[at(rank)]; }
 
 int Ownership::owner(GlobalIndex i) const {
-  if (!is_ranges()) return with_owners([&](const auto* owners) { return static_cast<int>(owners[i]); });
-  return static_cast<int>(std::ranges::upper_bound(starts_, i) - starts_.begin()) - 1;
+  if (width_ > 0) return with_owners([&](const auto* owners) { return static_cast<int>(owners[i]); });
+  const auto& starts = is_listed() ? cuts_ : starts_;
+  return static_cast<int>(std::ranges::upper_bound(starts, i) - starts.begin()) - 1;
 }
 
 std::int64_t Ownership::local(GlobalIndex i) const {
   if (is_ranges()) return i - starts_[at(owner(i))];
+  if (is_listed()) {
+    require_known(owner(i));
+    const auto numbers = listed_.span();
+    const auto found = std::ranges::lower_bound(numbers, i);
+    return found != numbers.end() && *found == i ? found - numbers.begin() : -1;
+  }
   const auto block = i >> shift_;
   return with_owners([&](const auto* owners) {
     const auto mine = owners[i];
@@ -94,6 +125,8 @@ std::int64_t Ownership::local(GlobalIndex i) const {
 
 GlobalIndex Ownership::global(int rank, std::int64_t k) const {
   if (is_ranges()) return starts_[at(rank)] + k;
+  require_known(rank);
+  if (is_listed()) return listed_.data[k];
   std::int64_t block = 0, end = before_.size / ranks();  // the last block that begins with at most k
   while (end - block > 1) {
     const auto middle = (block + end) / 2;
@@ -107,8 +140,10 @@ GlobalIndex Ownership::global(int rank, std::int64_t k) const {
 }
 
 Array<GlobalIndex> Ownership::numbers(int rank) const {
+  require_known(rank);
   const auto out = allocate_apart<GlobalIndex>(count(rank));
-  if (is_ranges()) std::iota(out.data, out.data + out.size, starts_[at(rank)]);
+  if (is_listed()) std::ranges::copy(listed_.span(), out.data);
+  else if (is_ranges()) std::iota(out.data, out.data + out.size, starts_[at(rank)]);
   else
     with_owners([&, next = out.data](const auto* owners) mutable {
       for (std::int64_t i = 0; i < size(); ++i)
@@ -118,6 +153,7 @@ Array<GlobalIndex> Ownership::numbers(int rank) const {
 }
 
 Array<GlobalIndex> Ownership::all_numbers() const {
+  require_known(-1);
   const auto out = allocate_apart<GlobalIndex>(size());
   if (is_ranges()) std::iota(out.data, out.data + out.size, GlobalIndex{0});
   else
@@ -129,7 +165,7 @@ Array<GlobalIndex> Ownership::all_numbers() const {
 
 bool Ownership::same_on(int rank, const Ownership& other) const {
   if (this == &other) return true;
-  if (starts_ != other.starts_) return false;
+  if (starts_ != other.starts_ || cuts_ != other.cuts_) return false;
   if (is_ranges() && other.is_ranges()) return true;
   const auto mine = numbers(rank), theirs = other.numbers(rank);
   return std::ranges::equal(mine.span(), theirs.span());

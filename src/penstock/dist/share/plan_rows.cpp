@@ -32,20 +32,6 @@ ListedRows<V> carried(Comm& comm, const ListedRows<V>& rows, const Side& from, c
 
 }  // namespace
 
-template <class U>
-std::vector<U> travel(Comm& comm, const std::vector<U>& send, const std::vector<std::int64_t>& counts,
-                      const std::vector<std::int64_t>& received) {
-  const auto offsets = [](const std::vector<std::int64_t>& of) {
-    std::vector<std::int64_t> begins{0};
-    for (const auto n : of) begins.push_back(begins.back() + n * static_cast<std::int64_t>(sizeof(U)));
-    return begins;
-  };
-  const auto from = offsets(counts), to = offsets(received);
-  std::vector<U> out(at(to.back()) / sizeof(U));
-  comm.all_to_all_v(send.data(), from, out.data(), to);
-  return out;
-}
-
 std::vector<std::int64_t> travel_counts(Comm& comm, const std::vector<std::int64_t>& counts) {
   const std::vector<std::int64_t> one_each(counts.size(), 1);
   return travel(comm, counts, one_each, one_each);
@@ -63,14 +49,6 @@ ListedRows<V> rows_to_owners(Comm& comm, const CommPlan& plan, const ListedRows<
                  {plan.send_ranks, plan.send_offsets});
 }
 
-#define X(U)                                                                                     \
-  template std::vector<U> travel(Comm&, const std::vector<U>&, const std::vector<std::int64_t>&, \
-                                 const std::vector<std::int64_t>&);
-X(Index)
-X(std::int64_t)
-X(float)
-X(double)
-#undef X
 #define X(V)                                                                           \
   template ListedRows<V> rows_to_ghosts(Comm&, const CommPlan&, const ListedRows<V>&); \
   template ListedRows<V> rows_to_owners(Comm&, const CommPlan&, const ListedRows<V>&);

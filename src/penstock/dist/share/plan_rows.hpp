@@ -17,7 +17,17 @@ struct ListedRows {
 /// rank r. Collective.
 template <class U>
 std::vector<U> travel(Comm& comm, const std::vector<U>& send, const std::vector<std::int64_t>& counts,
-                      const std::vector<std::int64_t>& received);
+                      const std::vector<std::int64_t>& received) {
+  const auto offsets = [](const std::vector<std::int64_t>& of) {
+    std::vector<std::int64_t> begins{0};
+    for (const auto n : of) begins.push_back(begins.back() + n * static_cast<std::int64_t>(sizeof(U)));
+    return begins;
+  };
+  const auto from = offsets(counts), to = offsets(received);
+  std::vector<U> out(at(to.back()) / sizeof(U));
+  comm.all_to_all_v(send.data(), from, out.data(), to);
+  return out;
+}
 
 /// The counts that other ranks have for this one. Collective.
 std::vector<std::int64_t> travel_counts(Comm& comm, const std::vector<std::int64_t>& counts);

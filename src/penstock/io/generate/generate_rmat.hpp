@@ -16,6 +16,7 @@ struct RmatOptions {
   bool self_loops = false;  // whether they are kept
   bool scramble = true;     // vertex numbers are shuffled; otherwise low numbers have the high degrees
   std::uint64_t seed = 0;
+  int most_scale = 30;  // 30: columns have 32 bits
 };
 
 /// The same graph for any number of threads; rows sorted. Throws Error{invalid_argument} before it allocates.

@@ -1,6 +1,7 @@
 #include "penstock/io/generate/rmat_edges.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -13,8 +14,15 @@ namespace penstock {
 namespace {
 
 const RmatOptions& checked(const RmatOptions& o) {
-  require_between("scale", o.scale, 1, 30, "2^30 vertices is the largest R-MAT with 32-bit columns");
+  require_between("scale", o.scale, 1, o.most_scale,
+                  o.most_scale == 30
+                      ? "2^30 vertices is the largest R-MAT with 32-bit columns; give a larger one to "
+                        "ps.dist.csr_array as functools.partial(ps.generate.rmat, scale)"
+                      : "numbers have 64 bits");
   require_between("edge_factor", o.edge_factor, 0, 1 << 20, "it is the number of edges per vertex");
+  require(std::ldexp(o.edge_factor, o.scale) < 0x1p60, "edge_factor = " + std::to_string(o.edge_factor) +
+                                                           " edges for each of 2^" + std::to_string(o.scale) +
+                                                           " vertices are more than 2^60");
   for (const auto& [name, p] : {std::pair{"a", o.a}, {"b", o.b}, {"c", o.c}})
     require_between(name, p, 0, 1, "it is a probability");
   require(o.a + o.b + o.c <= 1 + 1e-12,

@@ -3,6 +3,7 @@
 The end comes as a signal, so that the work is under way, in C++, wherever that is. FOLDER gets the time of it, and what
 this job has on its host."""
 
+import functools
 import json
 import os
 import signal
@@ -14,7 +15,8 @@ import numpy as np
 
 import penstock as ps
 
-WHERE = ("collective", "product", "summa", "spmv", "solver")  # product: one-sided, of tiles
+# product: one-sided, of tiles; device: the same in a device's memory; wide: numbers of 64 bits
+WHERE = ("collective", "product", "device", "summa", "spmv", "search", "wide", "solver")
 HOW = ("raise", "exit", "kill")
 SECONDS = 0.3  # of work before the end
 VICTIM = 1
@@ -38,13 +40,20 @@ def endless(where, comm):
         case "collective":
             large = np.zeros(1 << 16)  # more than travels in the first message
             return lambda: comm.all_reduce(large)
-        case "product" | "summa":
-            t = ps.dist.tiled_array(a, comm, 64, 64)
+        case "product" | "summa" | "device":
+            device = {"device": "cpu"} if where == "device" else {}
+            t = ps.dist.tiled_array(a, comm, 64, 64, **device)
             how = {"algorithm": "summa"} if where == "summa" else {"stationary": "a", "steal": True}
             return lambda: ps.dist.matmul(t, t, **how)
         case "spmv":
             D = ps.dist.csr_array(a, comm)
             return lambda: D @ np.ones(D.local_shape[1])
+        case "search":
+            D = ps.dist.csr_array(a, comm)
+            return lambda: ps.dist.csgraph.bfs(D, 0, return_predecessors=True)
+        case "wide":
+            make = functools.partial(ps.generate.rmat, 33, 1e-6, seed=3)
+            return lambda: ps.dist.csr_array(make, comm, "contiguous").T  # made anew each time
         case "solver":
             D = ps.dist.csr_array(ps.generate.laplacian((40, 40)), comm)
             b = np.random.default_rng(comm.rank).standard_normal(len(D.rows))

@@ -1,0 +1,21 @@
+"""Text files with numbers beyond 32 bits, for one process that needs the pattern and not the numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock import _core
+from penstock._matrix.csr import csr_array
+from penstock.dist._comm import run
+from penstock.dist._matrix import csr_array as dist_array
+
+
+def renumbered(path: Any) -> tuple[csr_array, tuple[int, int]] | None:
+    """The rows and columns that have entries, numbered anew in order, and the shape that the file has; None for a file
+    whose numbers have 32 bits. Errors are those of `ps.dist.csr_array`."""
+
+    def read(comm: Any) -> tuple[csr_array, tuple[int, int]] | None:
+        d = dist_array(path, comm)
+        return (csr_array._wrap(_core.dist_listed(d._core)), d.shape) if d.listed else None
+
+    return run(read, 1)[0]

@@ -1,0 +1,201 @@
+"""Text files whose numbers are beyond 2^31, read by ranks, against the entries that were written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from penstock.cli.app import app
+from penstock.dist._wide import numbers
+from typer.testing import CliRunner
+
+import penstock as ps
+
+N = 2**33
+
+
+def drawn(seed=1, count=4000):
+    rng = np.random.default_rng(seed)
+    near = np.array([0, 2**31 - 1, 2**31, 2**32, N - 1])
+    row, col = (np.where(rng.random(count) < 0.2, rng.choice(near, count), rng.integers(0, N, count))
+                for _ in range(2))  # fmt: skip
+    return row, col, rng.integers(1, 99, count).astype(float)
+
+
+def lines(row, col, values, base, separator=" "):
+    columns = [row + base, col + base] + ([] if values is None else [values.astype(int)])
+    return "".join(separator.join(map(str, line)) + "\n" for line in zip(*columns, strict=True))
+
+
+def matrix_market(entries, kind="real", symmetry="general"):
+    row, col, values = entries
+    head = f"%%MatrixMarket matrix coordinate {kind} {symmetry}\n% numbers of 64 bits\n{N} {N} {len(row)}\n"
+    return head + lines(row, col, None if kind == "pattern" else values, 1)
+
+
+def products(source, ranks, **how):
+    """(numbers, A x, A.T x) of all ranks, for an x that knows its numbers."""
+
+    def work(comm):
+        D = ps.dist.csr_array(source(comm), comm, **how)
+        x = (D.cols % 1013).astype(float)
+        return D.rows, D @ x, D.T @ x, np.array([D.shape, (D.nnz, 0)])
+
+    parts = ps.dist.run(work, ranks)
+    return [*(np.concatenate([p[k] for p in parts]) for k in range(3)), parts[0][3]]
+
+
+def of_entries(row, col, values):
+    return products(lambda comm: ps.dist.Entries(
+        row[comm.rank :: comm.size], col[comm.rank :: comm.size],
+        None if values is None else values[comm.rank :: comm.size], shape=(N, N)), 2)  # fmt: skip
+
+
+def written(folder, name, text):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("name", ["a.mtx", "a.tsv", "a.csv", "a.el", "pattern.mtx", "noted.txt"])
+def test_files(tmp_path, name, ranks):
+    row, col, values = drawn()
+    pattern = name in ("pattern.mtx", "a.el", "noted.txt")
+    if name.endswith(".mtx"):
+        text = matrix_market((row, col, values), "pattern" if pattern else "real")
+    else:
+        text = lines(
+            row,
+            col,
+            None if pattern else values,
+            0,
+            {".csv": ",", ".tsv": "\t"}.get(name[-4:], " "),
+        )
+        text = {"noted.txt": f"# shape {N} {N}\n", "a.csv": "source,target,weight\n"}.get(
+            name, ""
+        ) + text
+    path = written(tmp_path, name, text)
+    found = products(lambda comm: path, ranks)
+    expected = of_entries(row, col, None if pattern else values)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize("symmetry", ["symmetric", "skew-symmetric"])
+def test_symmetric_files(tmp_path, symmetry):
+    row, col, values = drawn(2, 300)
+    row, col = np.maximum(row, col), np.minimum(row, col)
+    apart = row != col
+    row, col, values = row[apart], col[apart], values[apart]
+    sign = 1 if symmetry == "symmetric" else -1
+    path = written(tmp_path, "s.mtx", matrix_market((row, col, values), "real", symmetry))
+    expected = of_entries(
+        np.append(row, col), np.append(col, row), np.append(values, sign * values)
+    )
+    for ours, theirs in zip(products(lambda comm: path, 2), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_an_edge_list_of_one_vertex_beyond(tmp_path, monkeypatch):
+    """The largest number decides: 2^31 - 2 is the last of an ordinary matrix."""
+    monkeypatch.setattr(numbers, "LIMIT", 1 << 20)
+    for largest, listed in (((1 << 20) - 1, False), (1 << 20, True)):
+        path = written(tmp_path, "a.tsv", f"0\t{largest}\n{largest}\t3\n")
+
+        def work(comm, path=path):
+            D = ps.dist.csr_array(path, comm)
+            return D.listed, D.shape, D.nnz
+
+        assert set(ps.dist.run(work, 2)) == {(listed, (largest + 1,) * 2, 2)}
+
+
+FAULTS = {
+    "outside": (matrix_market(drawn()).replace("4000\n", f"4000\n{N + 1} ", 1),
+                r"a\.mtx:\d+: row number 8589934593 is outside 1 .. 8589934592"),
+    "too many": (matrix_market(drawn()) + "1 1 1\n", r"a\.mtx:4004: more entries than the 4000"),
+    "too few": (matrix_market(drawn()).rsplit("\n", 2)[0] + "\n", r"a\.mtx:3: the file ends after 3999"),
+    "words": (matrix_market(drawn()) .replace("\n1 ", "\nx ", 1), r"a\.mtx:\d+: row number 'x' is not an integer"),
+    "2^64": (f"%%MatrixMarket matrix coordinate pattern general\n3 {2**64} 1\n1 1\n", r"a\.mtx:2: .*is over"),
+    "2^62": (f"%%MatrixMarket matrix coordinate pattern general\n3 {2**62} 1\n1 1\n",
+             r"a\.mtx:2: 4611686018427387904 columns exceed 4611686018427387903"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_name_the_line(tmp_path, fault):
+    text, message = FAULTS[fault]
+    path = written(tmp_path, "a.mtx", text)
+    with pytest.raises(ValueError, match=message):
+        ps.dist.run(lambda comm: ps.dist.csr_array(path, comm).nnz, 3)
+
+
+def test_an_id_of_more_than_62_bits(tmp_path):
+    for number in (2**62, 2**63, 2**64 + 5):
+        path = written(tmp_path, "a.tsv", f"0\t1\n5\t{number}\n")
+        with pytest.raises(ValueError, match=rf"a\.tsv:2: .*{number}.*(outside|too large)"):
+            ps.dist.run(lambda comm, path=path: ps.dist.csr_array(path, comm).nnz, 2)
+
+
+def test_one_process_names_the_remedy(tmp_path):
+    """Nothing wraps where numbers have 32 bits: readers, the store and the commands."""
+    market = written(tmp_path, "a.mtx", matrix_market(drawn()))
+    packed = tmp_path / "b.mtx.gz"
+    packed.write_bytes(gzip.compress(market.read_bytes()))
+    edges = written(tmp_path, "c.tsv", f"0\t1\n{2**31 - 1}\t2\n")
+    for path in (market, packed, edges):
+        with pytest.raises(ValueError, match=rf"{path.name}:\d+: .*ps\.dist\.csr_array"):
+            ps.load(path)
+    with pytest.raises(ValueError, match=r"b\.mtx\.gz:3: .*not packed.*ps\.dist\.csr_array"):
+        ps.dist.run(lambda comm: ps.dist.csr_array(packed, comm).nnz, 2)
+    run = CliRunner().invoke(app, ["convert", str(edges), str(tmp_path / "c.penstock")])
+    assert run.exit_code != 0 and not (tmp_path / "c.penstock").exists()
+
+
+def test_other_ways_to_share_out_are_refused(tmp_path):
+    path = written(tmp_path, "a.mtx", matrix_market(drawn()))
+    for how, message in (
+        ({"partition": "bins"}, "'contiguous' or 'balanced'"),
+        ({"partition": "label_propagation"}, "'contiguous' or 'balanced'"),
+        ({"scatter": "masters"}, "scatter='direct' alone"),
+        ({"sums": "gather"}, "sums='owners' alone"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ps.dist.run(lambda comm, how=how: ps.dist.csr_array(path, comm, **how).nnz, 2)
+
+
+def test_the_partition_command_numbers_what_is_listed_anew(tmp_path):
+    row, col, values = drawn(5, 900)
+    path = written(tmp_path, "a.mtx", matrix_market((row, col, values)))
+    ids = np.union1d(row, col)
+    small = ps.csr_array(
+        (values, (np.searchsorted(ids, row), np.searchsorted(ids, col))), shape=(len(ids),) * 2
+    )
+    run = CliRunner().invoke(app, ["partition", str(path), "-n", "5", "--compare", "--json"])
+    assert run.exit_code == 0, run.output
+    told = json.loads(run.stdout)
+    assert (told["rows"], told["cols"], told["listed_rows"], told["nnz"]) == (
+        N,
+        N,
+        len(ids),
+        small.nnz,
+    )
+    found = {m["method"]: m["halo_volume"] for m in told["methods"]}
+    assert set(found) >= {"balanced", "bins"}
+    for name in ("balanced", "bins", "label_propagation"):
+        assert found[name] == getattr(ps.partition, name)(small, 5).metrics(small).halo_volume
+    words = CliRunner().invoke(app, ["partition", str(path), "-n", "5"])
+    assert (
+        words.exit_code == 0
+        and f"{len(ids):,} rows and {len(ids):,} columns have entries" in words.output
+    )
+    broken = written(
+        tmp_path, "b.mtx", matrix_market((row, col, values)).replace("900\n", "901\n", 1)
+    )
+    run = CliRunner().invoke(app, ["partition", str(broken), "-n", "5"])
+    assert (
+        run.exit_code != 0
+        and "b.mtx:3: the file ends after 900 of the 901" in run.output.replace("\n", " ")
+    )
