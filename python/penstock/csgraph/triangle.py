@@ -39,8 +39,9 @@ def triangle_count(
 
     Edges are oriented towards higher degree, and lists looked up in a bitmap (Latapy 2008, section 3). The oriented
     edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU orients and
-    sorts the edges in its own memory, where about 12 bytes an entry and 50 a vertex are free for that, and otherwise
-    gets them from the CPU. It looks lists up in tables in its shared memory.
+    sorts the edges in its own memory, where about 12 bytes an entry and 50 a vertex are free for that, or takes them
+    from packed lists that searches of the same GPU have left there; otherwise it gets them from the CPU. It looks lists
+    up in tables in its shared memory.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 5, ([0, 1, 2, 3, 3], [1, 2, 0, 0, 1])), shape=(4, 4))
