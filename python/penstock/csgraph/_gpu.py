@@ -236,10 +236,11 @@ def _one_way_home(
 ) -> Home:
     """As `settle_home`, for lists that are read in one direction. Packed ones that searches have placed beside the
     reversed edges are taken as they are, in their half of the budget."""
-    known, half = graph._derived.gpu_graph, _budget([gpu], 2)
-    if packs and placement in ("auto", "packed") and known is not None:
-        halved = known[0] == (gpu, "packed", half, 0) and half != _budget([gpu], 1)
-        if halved and leaves(known[1], vertex_bytes):
+    known = graph._derived.gpu_graph
+    kept = known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]
+    if kept and packs and placement in ("auto", "packed"):
+        whole, half = _budget([gpu], 1), _budget([gpu], 2)
+        if known[0][2] == half != whole and leaves(known[1], vertex_bytes):
             return Home("packed", "searches have placed them, beside the reversed edges", 2)
     if placement != "auto":
         return Home(placement, "asked for", 1)

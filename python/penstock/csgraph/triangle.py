@@ -181,7 +181,7 @@ def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_
         if made is not None and made.simple and derived.simple is None:
             derived.symmetric_pattern = derived.simple = True
     if kept[2] is not None:
-        return kept[1], kept[2], "device" if kept[2].place == "device" else placement
+        return kept[1], kept[2], placement if kept[2].place == "pinned" else "device"
     if graph.place == "device" and key[-1]:
         raise MemoryError(
             f"triangles: GPU {gpu} has too little memory to orient {graph.nnz} entries, about 12 bytes an entry "
