@@ -236,9 +236,8 @@ def _one_way_home(
 ) -> Home:
     """As `settle_home`, for lists that are read in one direction. Packed ones that searches have placed beside the
     reversed edges are taken as they are, in their half of the budget."""
-    known = graph._derived.gpu_graph
-    kept = known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]
-    if kept and packs and placement in ("auto", "packed"):
+    known = graph._derived.gpu_graph if packs and placement in ("auto", "packed") else None
+    if known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]:
         whole, half = _budget([gpu], 1), _budget([gpu], 2)
         if known[0][2] == half != whole and leaves(known[1], vertex_bytes):
             return Home("packed", "searches have placed them, beside the reversed edges", 2)

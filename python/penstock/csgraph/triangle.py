@@ -211,8 +211,9 @@ def _packed_on(graph: csr_array, gpu: int) -> Any:
 
     def there(one: Any) -> Any:
         known = one._derived.gpu_graph if isinstance(one, csr_array) else None
-        packed = known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]
-        return known[1] if packed else None
+        if known is None or known[0][:2] != (gpu, "packed") or known[0][3]:
+            return None
+        return known[1]
 
     known = graph._derived.simple
     if known is None and there(graph) is not None:

@@ -47,7 +47,7 @@ SHAPES = [*NAMES, *ODD]
 @pytest.mark.parametrize("name", [n for n in SHAPES if n not in ("path", "ring")])
 def test_betweenness(name, near):
     a = shape(name)
-    lists, vertex_bytes = without_repeats(a), _core.BETWEENNESS_VERTEX_BYTES
+    lists, vertex_bytes = without_repeats(a), _core.betweenness_vertex_bytes()
     k = min(3, a.shape[0])
     for more in ({}, {"endpoints": True}):
         expected = ps.csgraph.betweenness_centrality(a, k=k, device="cpu", **more)

@@ -11,7 +11,7 @@ from penstock.csgraph._graph import simple
 import penstock as ps
 from penstock import _core
 
-BETWEEN = _core.BETWEENNESS_VERTEX_BYTES
+BETWEEN = _core.betweenness_vertex_bytes()
 
 
 @pytest.fixture(scope="module")
