@@ -24,6 +24,9 @@ _SMALL = 1 << 20
 # What the CPU takes to pack the list entry of an edge, on one thread.
 _PACK_SECONDS = 45e-9
 
+# Algorithms that read lists in one direction read each of them so often in a call, at least: betweenness twice for a
+# source, PageRank in each step, triangles for each list that names its vertex.
+_PASSES = 2
 _NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
 
 # What arguments of traversals on GPUs may be; their methods differ.
@@ -245,7 +248,8 @@ def _one_way_home(
         return Home(placement, "asked for", 1)
     if not packs:
         return Home("auto", "the core's choice by bytes", 1)
-    return Home(*_home([graph], [gpu], vertex_bytes=vertex_bytes), 1)
+    ahead = _PASSES * gpu_pack_seconds(graph, gpu)
+    return Home(*_home([graph], [gpu], ahead, vertex_bytes=vertex_bytes), 1)
 
 
 def one_way(graph: csr_array, gpu: int, placement: str, packs: bool, vertex_bytes: int) -> Any:
@@ -299,16 +303,18 @@ def holds(room: dict[str, Any]) -> bool:
     return bool(room["far_bytes"] == 0 and room["used_bytes"] <= room["budget"])
 
 
-def _home(graphs: list[csr_array], gpus: list[int], **asked: Any) -> tuple[str, str]:
+def _home(
+    graphs: list[csr_array], gpus: list[int], ahead: float = 0.0, **asked: Any
+) -> tuple[str, str]:
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
     packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices.
-    `asked`: what `gpu_graph_room` is told besides."""
+    `ahead`: seconds that the call would take over the link; `asked`: what `gpu_graph_room` is told besides."""
     graph, share, parts = graphs[0], len(graphs), len(gpus)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
     packs = parts == 1 and all(_is_packed(one) for one in graphs)
     price = sum(_price(one, gpus[0]) if parts == 1 else _packing(one) for one in graphs)
-    if not packs and graph._derived.link_seconds < price:
+    if not packs and graph._derived.link_seconds + ahead < price:
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
             f"packing takes beyond what they take now ({graph._derived.link_seconds:.2g} s until now)"

@@ -75,7 +75,10 @@ def test_packed_where_they_fit_beside_what_the_algorithm_takes(fresh, gpus):
         assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN + 8).placement == "auto"
         assert _gpu.settle_home(fresh, [0], "auto", False, BETWEEN).placement == "auto"
         assert _gpu.settle_home(fresh, [0], "pinned", True, BETWEEN).placement == "pinned"
+        # Each list is read twice: packing pays in the first call, except where the CPU has to do it.
         fresh._derived.link_seconds = 0.0
+        assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN).placement == "packed"
+        fresh._derived.row_order = (False, False)
         assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN).placement == "auto"
 
 
