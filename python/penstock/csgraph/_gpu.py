@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
 from penstock._io._sample import held as held_sample
 from penstock._matrix.csr import csr_array
 from penstock._plan.machine import LOCKS, PAGEABLE, link_up
@@ -28,29 +27,6 @@ _PACK_SECONDS = 45e-9
 # source, PageRank in each step, triangles for each list that names its vertex.
 _PASSES = 2
 _NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
-
-# What arguments of traversals on GPUs may be; their methods differ.
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "access": ("auto", *ACCESS_POLICIES),
-    "placement": ("auto", *EDGE_PLACEMENTS),
-    "sample": (0, 4, 8, 16),
-}
-
-
-def check_names(methods: tuple[str, ...] = (), **given: Any) -> None:
-    """Raises ValueError, with the choices, for an argument that is none of them; `methods` are those of `method`.
-
-    >>> check_names(access="auto", sample=4)
-    >>> check_names(("auto", "top_down"), method="sideways")
-    Traceback (most recent call last):
-    ...
-    ValueError: method='sideways' is unknown: choose one of auto, top_down
-    """
-    for name, value in given.items():
-        choices = methods if name == "method" else _CHOICES[name]
-        if value not in choices:
-            words = ", ".join(map(str, choices))
-            raise ValueError(f"{name}={value!r} is unknown: choose one of {words}")
 
 
 def chosen_gpu(graph: csr_array, device: Any) -> int | None:
