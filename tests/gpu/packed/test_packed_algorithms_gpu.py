@@ -6,6 +6,7 @@ from graphs import NAMES, graph, named
 from odd_graphs import ODD, shape
 from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
+from penstock.csgraph._gpu import one_way
 from penstock.csgraph._graph import incoming, simple, without_repeats
 
 import penstock as ps
@@ -160,6 +161,59 @@ def test_triangles(name, near):
         assert np.array_equal(got, expected), name
         total, _ = run(a, near, lists, 24, ps.csgraph.triangle_count, gpu_options=how)
         assert 3 * total == expected.sum(), name
+
+
+def placed(a, limit, vertex_bytes):
+    """The same edges, known to be symmetric, with packed lists on a GPU that leave so much for each vertex."""
+    b = ps.csr_array._wrap(a._core)
+    b._derived.symmetric_pattern = True
+    with ps.options(device_memory=limit):
+        packed_lists(b)
+        one_way(b, 0, "packed", True, vertex_bytes)
+    return b
+
+
+def oriented_and_counted(b, placement, expected, limit):
+    with ps.options(device_memory=limit), ps.record() as events:
+        how = GpuOptions(placement=placement)
+        assert np.array_equal(ps.csgraph.triangles(b, device=0, gpu_options=how), expected)
+        assert 3 * ps.csgraph.triangle_count(b, device=0, gpu_options=how) == expected.sum()
+    oriented = events[0]["oriented"]
+    assert oriented is not None and oriented["upload_seconds"] == 0  # out of packed lists
+    assert events[1]["oriented"] == oriented  # once
+    b._derived.oriented_gpu = None
+    return events[0]
+
+
+@pytest.mark.parametrize("near", NEAR)
+@pytest.mark.parametrize(
+    "name", ["rmat_10", "rmat_16", "dense", "grid", "star", "late_hub", "two_components", *ODD]
+)
+def test_edges_are_oriented_out_of_packed_lists(name, near):
+    a = simple(shape(name))
+    expected = ps.csgraph.triangles(a, device="cpu")
+    vertex_bytes = 41 + 10 * a.nnz // a.shape[0]  # all keys are sorted at once
+    limit = budget(a, near, vertex_bytes)
+    b = placed(a, limit, vertex_bytes)
+    far = b._derived.gpu_graph[1].facts()["far_bytes"]
+    assert (far > 0) == (near is not None)
+    for placement in ("auto", "packed", "pinned"):
+        event = oriented_and_counted(b, placement, expected, limit)
+        if placement != "auto":
+            assert event["graph"]["placement"] == placement
+    b.release()
+
+
+def test_edges_are_oriented_in_ranges():
+    """A budget for about a million keys at once, of four million edges, which come to pinned memory."""
+    a = simple(ps.generate.rmat(18, seed=5))
+    expected = ps.csgraph.triangles(a, device="cpu")
+    limit = packed_lists(a).facts()["bytes"] + 20 * a.shape[0] + (33 << 20)
+    b = placed(a, limit, 20)
+    for placement in ("auto", "packed"):
+        event = oriented_and_counted(b, placement, expected, limit)
+        assert event["oriented"]["renumbered"] and event["oriented"]["bytes"] <= limit
+    b.release()
 
 
 def test_directed_graphs_share_what_searches_have_placed():
