@@ -240,10 +240,13 @@ def test_searches_and_centrality_in_turns():
     room = facts["bytes"] + 34 * n + a.nnz // 51 + (16 << 20)
     with ps.options(device_memory=room):
         for _ in range(3):
-            got, _ = run(a, None, a, 0, ps.csgraph.betweenness_centrality, k=2)
+            with ps.record() as events:
+                got = ps.csgraph.betweenness_centrality(a, k=2, device=0, gpu_options=PACKED)
+                found = ps.csgraph.bfs(a, 3, device=0, gpu_options=PACKED)
             np.testing.assert_allclose(got, expected, rtol=1e-9)
-            found, _ = run(a, None, a, 0, ps.csgraph.bfs, 3)
             assert np.array_equal(found, levels)
+            assert all(e["graph"]["far_bytes"] == 0 for e in events)
+            assert all(e["graph"]["used_bytes"] <= room for e in events)
 
 
 def test_without_room_for_the_vertices():
