@@ -149,6 +149,10 @@ def _counted(
     if gpu is None:
         total, of_vertex = _core.triangles(_oriented(graph), each)
         return total, of_vertex
+    if on.home == "packed" and graph.place == "device":
+        raise _core.PlacementError(
+            f"{function}: packed lists are made of a matrix in host memory: use A.to(ps.host), or leave 'packed' out"
+        )
     edges, lists, placement = _oriented_for(graph, gpu, on.home)
     on_gpu = one_way(lists, gpu, placement, on.access == "auto", _VERTEX_BYTES)
     total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, on.access, count=on.counted)
