@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
 from penstock._io._sample import held as held_sample
 from penstock._matrix.csr import csr_array
 from penstock._plan.machine import LOCKS, PAGEABLE, link_up
@@ -24,30 +23,10 @@ _SMALL = 1 << 20
 # What the CPU takes to pack the list entry of an edge, on one thread.
 _PACK_SECONDS = 45e-9
 
+# Algorithms that read lists in one direction read each of them so often in a call, at least: betweenness twice for a
+# source, PageRank in each step, triangles for each list that names its vertex.
+_PASSES = 2
 _NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
-
-# What arguments of traversals on GPUs may be; their methods differ.
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "access": ("auto", *ACCESS_POLICIES),
-    "placement": ("auto", *EDGE_PLACEMENTS),
-    "sample": (0, 4, 8, 16),
-}
-
-
-def check_names(methods: tuple[str, ...] = (), **given: Any) -> None:
-    """Raises ValueError, with the choices, for an argument that is none of them; `methods` are those of `method`.
-
-    >>> check_names(access="auto", sample=4)
-    >>> check_names(("auto", "top_down"), method="sideways")
-    Traceback (most recent call last):
-    ...
-    ValueError: method='sideways' is unknown: choose one of auto, top_down
-    """
-    for name, value in given.items():
-        choices = methods if name == "method" else _CHOICES[name]
-        if value not in choices:
-            words = ", ".join(map(str, choices))
-            raise ValueError(f"{name}={value!r} is unknown: choose one of {words}")
 
 
 def chosen_gpu(graph: csr_array, device: Any) -> int | None:
@@ -236,16 +215,17 @@ def _one_way_home(
 ) -> Home:
     """As `settle_home`, for lists that are read in one direction. Packed ones that searches have placed beside the
     reversed edges are taken as they are, in their half of the budget."""
-    known, half = graph._derived.gpu_graph, _budget([gpu], 2)
-    if packs and placement in ("auto", "packed") and known is not None:
-        halved = known[0] == (gpu, "packed", half, 0) and half != _budget([gpu], 1)
-        if halved and leaves(known[1], vertex_bytes):
+    known = graph._derived.gpu_graph if packs and placement in ("auto", "packed") else None
+    if known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]:
+        whole, half = _budget([gpu], 1), _budget([gpu], 2)
+        if known[0][2] == half != whole and leaves(known[1], vertex_bytes):
             return Home("packed", "searches have placed them, beside the reversed edges", 2)
     if placement != "auto":
         return Home(placement, "asked for", 1)
     if not packs:
         return Home("auto", "the core's choice by bytes", 1)
-    return Home(*_home([graph], [gpu], vertex_bytes=vertex_bytes), 1)
+    ahead = _PASSES * gpu_pack_seconds(graph, gpu)
+    return Home(*_home([graph], [gpu], ahead, vertex_bytes=vertex_bytes), 1)
 
 
 def one_way(graph: csr_array, gpu: int, placement: str, packs: bool, vertex_bytes: int) -> Any:
@@ -299,16 +279,23 @@ def holds(room: dict[str, Any]) -> bool:
     return bool(room["far_bytes"] == 0 and room["used_bytes"] <= room["budget"])
 
 
-def _home(graphs: list[csr_array], gpus: list[int], **asked: Any) -> tuple[str, str]:
+def _home(
+    graphs: list[csr_array], gpus: list[int], ahead: float = 0.0, **asked: Any
+) -> tuple[str, str]:
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
     packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices.
-    `asked`: what `gpu_graph_room` is told besides."""
+    `ahead`: seconds that the call would take over the link; `asked`: what `gpu_graph_room` is told besides."""
     graph, share, parts = graphs[0], len(graphs), len(gpus)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
     packs = parts == 1 and all(_is_packed(one) for one in graphs)
+<<<<<<< HEAD
     price = sum(_price(one, gpus[0]) if parts == 1 else _price_of_parts(one, gpus) for one in graphs)
     if not packs and graph._derived.link_seconds < price:
+=======
+    price = sum(_price(one, gpus[0]) if parts == 1 else _packing(one) for one in graphs)
+    if not packs and graph._derived.link_seconds + ahead < price:
+>>>>>>> s-a
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
             f"packing takes beyond what they take now ({graph._derived.link_seconds:.2g} s until now)"

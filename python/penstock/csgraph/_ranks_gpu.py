@@ -59,7 +59,9 @@ def _kept(graph: csr_array, needed: int) -> OnLists | None:
     """Packed lists of the edges into each vertex that searches have placed, all of them on a GPU and beside them room
     for the vectors, if products would be streamed or searches of the graph go to a GPU by themselves."""
     lists = graph if graph._derived.symmetric_pattern else graph._derived.transpose
-    known = lists._derived.gpu_graph if isinstance(lists, csr_array) else None
+    if lists is None:
+        return None
+    known = lists._derived.gpu_graph
     if known is None or known[0][1] != "packed" or known[1].facts()["far_bytes"]:
         return None
     gpu = known[0][0]

@@ -71,7 +71,7 @@ def betweenness_centrality(
     graph, sources, scale = _task(given, k, directed, normalized, endpoints, seed)
     if gpu is None:
         return _sums(graph, sources, bool(endpoints)) * scale
-    on_gpu = one_way(graph, gpu, on.home, on.access == "auto", _core.BETWEENNESS_VERTEX_BYTES)
+    on_gpu = one_way(graph, gpu, on.home, on.access == "auto", _core.betweenness_vertex_bytes())
     sums, left, told = _core.betweenness_gpu(
         on_gpu, sources, bool(endpoints), on.access, count=on.counted
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Any
 
+from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
 from penstock._plan.options import parse_bytes
-from penstock.csgraph._gpu import check_names
 
 # function -> what `method` may be, and the name of EMOGI's method, which uses neither a sample nor a cache
 _METHODS: dict[str, tuple[str, ...]] = {
@@ -27,6 +28,29 @@ _READS: dict[str, tuple[str, ...]] = {
 _ALIKE = {"dijkstra": "sssp", "triangle_count": "triangles"}
 
 _SAMPLE = 4  # neighbours of each vertex, where nobody says how many
+
+# What arguments of traversals on GPUs may be; their methods differ.
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "access": ("auto", *ACCESS_POLICIES),
+    "placement": ("auto", *EDGE_PLACEMENTS),
+    "sample": (0, 4, 8, 16),
+}
+
+
+def check_names(methods: tuple[str, ...] = (), **given: Any) -> None:
+    """Raises ValueError, with the choices, for an argument that is none of them; `methods` are those of `method`.
+
+    >>> check_names(access="auto", sample=4)
+    >>> check_names(("auto", "top_down"), method="sideways")
+    Traceback (most recent call last):
+    ...
+    ValueError: method='sideways' is unknown: choose one of auto, top_down
+    """
+    for name, value in given.items():
+        choices = methods if name == "method" else _CHOICES[name]
+        if value not in choices:
+            words = ", ".join(map(str, choices))
+            raise ValueError(f"{name}={value!r} is unknown: choose one of {words}")
 
 
 @dataclass(frozen=True, repr=False)

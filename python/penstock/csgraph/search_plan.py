@@ -34,7 +34,7 @@ FUNCTIONS = ("bfs", "connected_components", "sssp", "betweenness_centrality", "p
 _ONE_WAY = FUNCTIONS[2:]  # on one GPU, over the lists of A as they are on a CPU
 # what these take for each vertex: PageRank to a tolerance of 1e-6, the default
 _TAKES = {
-    "betweenness_centrality": int(_core.BETWEENNESS_VERTEX_BYTES),
+    "betweenness_centrality": int(_core.betweenness_vertex_bytes()),
     "pagerank": int(_core.rank_vertex_bytes(1e-6, False)),
 }
 _SECTOR = 32  # bytes: a list that comes over the link is read in whole sectors, at both of its ends

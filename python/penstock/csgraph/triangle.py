@@ -39,8 +39,9 @@ def triangle_count(
 
     Edges are oriented towards higher degree, and lists looked up in a bitmap (Latapy 2008, section 3). The oriented
     edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU orients and
-    sorts the edges in its own memory, where about 12 bytes an entry and 50 a vertex are free for that, and otherwise
-    gets them from the CPU. It looks lists up in tables in its shared memory.
+    sorts the edges in its own memory, where about 12 bytes an entry and 50 a vertex are free for that, or takes them
+    from packed lists that searches of the same GPU have left there; otherwise it gets them from the CPU. It looks lists
+    up in tables in its shared memory.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 5, ([0, 1, 2, 3, 3], [1, 2, 0, 0, 1])), shape=(4, 4))
@@ -148,6 +149,10 @@ def _counted(
     if gpu is None:
         total, of_vertex = _core.triangles(_oriented(graph), each)
         return total, of_vertex
+    if on.home == "packed" and graph.place == "device":
+        raise _core.PlacementError(
+            f"{function}: packed lists are made of a matrix in host memory: use A.to(ps.host), or leave 'packed' out"
+        )
     edges, lists, placement = _oriented_for(graph, gpu, on.home)
     on_gpu = one_way(lists, gpu, placement, on.access == "auto", _VERTEX_BYTES)
     total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, on.access, count=on.counted)
@@ -180,7 +185,7 @@ def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_
         if made is not None and made.simple and derived.simple is None:
             derived.symmetric_pattern = derived.simple = True
     if kept[2] is not None:
-        return kept[1], kept[2], "device" if kept[2].place == "device" else placement
+        return kept[1], kept[2], placement if kept[2].place == "pinned" else "device"
     if graph.place == "device" and key[-1]:
         raise MemoryError(
             f"triangles: GPU {gpu} has too little memory to orient {graph.nnz} entries, about 12 bytes an entry "
@@ -210,8 +215,9 @@ def _packed_on(graph: csr_array, gpu: int) -> Any:
 
     def there(one: Any) -> Any:
         known = one._derived.gpu_graph if isinstance(one, csr_array) else None
-        packed = known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]
-        return known[1] if packed else None
+        if known is None or known[0][:2] != (gpu, "packed") or known[0][3]:
+            return None
+        return known[1]
 
     known = graph._derived.simple
     if known is None and there(graph) is not None:

@@ -6,6 +6,7 @@ from graphs import NAMES, graph, named
 from odd_graphs import ODD, shape
 from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
+from penstock.csgraph._gpu import one_way
 from penstock.csgraph._graph import incoming, simple, without_repeats
 
 import penstock as ps
@@ -47,7 +48,7 @@ SHAPES = [*NAMES, *ODD]
 @pytest.mark.parametrize("name", [n for n in SHAPES if n not in ("path", "ring")])
 def test_betweenness(name, near):
     a = shape(name)
-    lists, vertex_bytes = without_repeats(a), _core.BETWEENNESS_VERTEX_BYTES
+    lists, vertex_bytes = without_repeats(a), _core.betweenness_vertex_bytes()
     k = min(3, a.shape[0])
     for more in ({}, {"endpoints": True}):
         expected = ps.csgraph.betweenness_centrality(a, k=k, device="cpu", **more)
@@ -162,6 +163,59 @@ def test_triangles(name, near):
         assert 3 * total == expected.sum(), name
 
 
+def placed(a, limit, vertex_bytes):
+    """The same edges, known to be symmetric, with packed lists on a GPU that leave so much for each vertex."""
+    b = ps.csr_array._wrap(a._core)
+    b._derived.symmetric_pattern = True
+    with ps.options(device_memory=limit):
+        packed_lists(b)
+        one_way(b, 0, "packed", True, vertex_bytes)
+    return b
+
+
+def oriented_and_counted(b, placement, expected, limit):
+    with ps.options(device_memory=limit), ps.record() as events:
+        how = GpuOptions(placement=placement)
+        assert np.array_equal(ps.csgraph.triangles(b, device=0, gpu_options=how), expected)
+        assert 3 * ps.csgraph.triangle_count(b, device=0, gpu_options=how) == expected.sum()
+    oriented = events[0]["oriented"]
+    assert oriented is not None and oriented["upload_seconds"] == 0  # out of packed lists
+    assert events[1]["oriented"] == oriented  # once
+    b._derived.oriented_gpu = None
+    return events[0]
+
+
+@pytest.mark.parametrize("near", NEAR)
+@pytest.mark.parametrize(
+    "name", ["rmat_10", "rmat_16", "dense", "grid", "star", "late_hub", "two_components", *ODD]
+)
+def test_edges_are_oriented_out_of_packed_lists(name, near):
+    a = simple(shape(name))
+    expected = ps.csgraph.triangles(a, device="cpu")
+    vertex_bytes = 41 + 10 * a.nnz // a.shape[0]  # all keys are sorted at once
+    limit = budget(a, near, vertex_bytes)
+    b = placed(a, limit, vertex_bytes)
+    far = b._derived.gpu_graph[1].facts()["far_bytes"]
+    assert (far > 0) == (near is not None)
+    for placement in ("auto", "packed", "pinned"):
+        event = oriented_and_counted(b, placement, expected, limit)
+        if placement != "auto":
+            assert event["graph"]["placement"] == placement
+    b.release()
+
+
+def test_edges_are_oriented_in_ranges():
+    """A budget for about a million keys at once, of four million edges, which come to pinned memory."""
+    a = simple(ps.generate.rmat(18, seed=5))
+    expected = ps.csgraph.triangles(a, device="cpu")
+    limit = packed_lists(a).facts()["bytes"] + 20 * a.shape[0] + (33 << 20)
+    b = placed(a, limit, 20)
+    for placement in ("auto", "packed"):
+        event = oriented_and_counted(b, placement, expected, limit)
+        assert event["oriented"]["renumbered"] and event["oriented"]["bytes"] <= limit
+    b.release()
+
+
 def test_directed_graphs_share_what_searches_have_placed():
     """Reversed edges have half of the budget: packed lists that are there are taken as they are."""
     a = ps.generate.lift(without_repeats(named("directed")), 20, seed=1)
@@ -186,10 +240,23 @@ def test_searches_and_centrality_in_turns():
     room = facts["bytes"] + 34 * n + a.nnz // 51 + (16 << 20)
     with ps.options(device_memory=room):
         for _ in range(3):
-            got, _ = run(a, None, a, 0, ps.csgraph.betweenness_centrality, k=2)
+            with ps.record() as events:
+                got = ps.csgraph.betweenness_centrality(a, k=2, device=0, gpu_options=PACKED)
+                found = ps.csgraph.bfs(a, 3, device=0, gpu_options=PACKED)
             np.testing.assert_allclose(got, expected, rtol=1e-9)
-            found, _ = run(a, None, a, 0, ps.csgraph.bfs, 3)
             assert np.array_equal(found, levels)
+            assert all(e["graph"]["far_bytes"] == 0 for e in events)
+            assert all(e["graph"]["used_bytes"] <= room for e in events)
+
+
+@pytest.mark.parametrize("name", ["pagerank", "triangles", "triangle_count"])
+def test_a_graph_on_the_gpu_is_not_packed(name):
+    a = named("rmat_10").to(ps.device(0))
+    function = getattr(ps.csgraph, name)
+    with pytest.raises(ps.PlacementError, match="host memory"):
+        function(a, device=0, gpu_options=PACKED)
+    expected = function(named("rmat_10"), device="cpu")
+    np.testing.assert_allclose(function(a, device=0), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_without_room_for_the_vertices():

@@ -21,6 +21,7 @@ FUNCTIONS = {
         "betweenness_centrality",
         "triangle_count",
         "triangles",
+        "pagerank",
     )
 }
 ON_CPU = ("bellman_ford", "minimum_spanning_tree")  # take a device, and have no code for GPUs yet
@@ -34,6 +35,7 @@ READ = {
     "betweenness_centrality": {"access", "placement", "counted"},
     "triangle_count": {"access", "placement", "counted"},
     "triangles": {"access", "placement", "counted"},
+    "pagerank": {"access", "placement", "counted"},
 }
 OTHER = {
     "method": "top_down",

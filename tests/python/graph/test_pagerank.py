@@ -109,6 +109,21 @@ def test_single_precision_steps_are_close(graph):
     assert np.abs(rough - exact).sum() < 1e-5 * 0.85 / 0.15 + 1e-6
 
 
+@pytest.mark.parametrize("tol", [1e-5, 1e-8])
+def test_a_hub_whose_sum_float32_cannot_hold(tol):
+    """Steps in float32 end there, and float64 goes on."""
+    n = 1_000_001
+    leaves, hub = np.arange(1, n), np.zeros(n - 1, int)
+    star = (np.ones(2 * n - 2, bool), (np.r_[hub, leaves], np.r_[leaves, hub]))
+    ranks, told = ps.csgraph.pagerank(
+        ps.csr_array(star, shape=(n, n)), tol=tol, max_iter=400, return_info=True
+    )
+    assert told["converged"] and told["iterations"] < 200
+    hub_rank = (0.15 / n + 0.85) / 1.85  # from the hub's own equation
+    assert abs(ranks[0] - hub_rank) < 10 * tol
+    assert np.abs(ranks[1:] - (1 - hub_rank) / (n - 1)).sum() < 10 * tol
+
+
 def test_no_convergence(graph):
     A = graph["directed"]
     with pytest.raises(RuntimeError, match="max_iter=3"):

@@ -59,6 +59,9 @@ void graph_gpu_components(nb::module_& m) {
     return connected_components_gpu(out, in, options);
   });
   m.def(
+      "betweenness_vertex_bytes", [] { return kCentralityVertexBytes; },
+      "Bytes of device memory that betweenness takes for each vertex.");
+  m.def(
       "betweenness_gpu",
       [](BoundGpuGraph& g, const ReadArray<Index>& sources, bool endpoints, const std::string& access,
          bool cache, bool count) {

@@ -131,7 +131,6 @@ void graph_ranks(nb::module_& m) {
   m.def(
       "rank_vertex_bytes", &rank_vertex_bytes, nb::arg("tol"), nb::arg("based"),
       "Bytes of device memory that PageRank of a pattern takes for each vertex; based: with distributions.");
-  m.attr("BETWEENNESS_VERTEX_BYTES") = kCentralityVertexBytes;
   m.def(
       "pagerank_verify",
       [](const Matrix& m, const ReadArray<double>& ranks, const Vector& personalization,

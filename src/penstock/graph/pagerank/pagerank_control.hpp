@@ -18,7 +18,9 @@ class RankControl {
       : options_(options), uniform_(vectors.personalization.empty() && vectors.dangling.empty()) {}
 
   /// Begins a phase: steps in one precision, until the change is below `until`.
-  void enter(double until) { until_ = until, omega_ = 1, steps_ = 0, done_ = false; }
+  void enter(double until) {
+    until_ = until, omega_ = 1, steps_ = 0, slow_ = 0, done_ = false, best_ = kNone;
+  }
   bool more() const { return !done_ && iterations_ < options_.max_iter; }
   /// The factor of the extrapolation in the next step; 1 for a plain step.
   double omega() {
@@ -34,6 +36,12 @@ class RankControl {
     if (options_.symmetric && uniform_ && iterations_ >= kLook && ratio > rate() + kGain)
       accelerating_ = true;
     ++iterations_, ++steps_;
+    // A plain step in exact numbers leaves at most alpha of the change. Where sums over hubs are rounded by more, float32 gets no
+    // further: double has to.
+    const bool better = change < best_ * (1 + options_.alpha) / 2;
+    slow_ = better ? 0 : slow_ + 1;
+    if (better) best_ = change;
+    if (in_single_ && !done_ && slow_ >= kSlow) done_ = stalled_ = true;
   }
   std::int64_t steps() const { return steps_; }  // of this phase
   /// Whether steps in float32 alone reach such a tolerance, over a pattern.
@@ -49,8 +57,12 @@ class RankControl {
     const bool precise = options_.tol < kSingle;
     // If a precise result is wanted and there is a good start, float32 would only make it worse.
     const bool single = pattern && !(precise && has_start);
-    if (single) run.template operator()<float>(std::max(kSingle, options_.tol));
-    if (!single || precise || clipped_) run.template operator()<double>(options_.tol);
+    if (single) {
+      in_single_ = true;
+      run.template operator()<float>(std::max(kSingle, options_.tol));
+      in_single_ = false;
+    }
+    if (!single || precise || clipped_ || stalled_) run.template operator()<double>(options_.tol);
   }
   PageRankResult result(Array<double> ranks) const {
     return {.ranks = std::move(ranks),
@@ -63,6 +75,7 @@ class RankControl {
   /// From this change on, steps are in float64. It is 30 times what rounding to float32 may add to a step on a graph with
   /// hubs.
   static constexpr double kSingle = 1e-5;
+  static constexpr int kSlow = 8;           // steps in a row, of which extrapolation may take some
   static constexpr std::int64_t kLook = 2;  // steps before their rate is looked at
   // How much better acceleration must be. R-MAT graphs converge at a rate of 0.4 without it.
   static constexpr double kGain = 0.1;
@@ -78,6 +91,10 @@ class RankControl {
   std::int64_t iterations_ = 0, steps_ = 0;
   double change_ = std::numeric_limits<double>::infinity(), until_ = 0, omega_ = 1;
   bool accelerating_ = false, clipped_ = false, done_ = false;
+  bool in_single_ = false, stalled_ = false;
+  static constexpr double kNone = std::numeric_limits<double>::infinity();
+  double best_ = kNone;  // of the phase, or not much more
+  int slow_ = 0;         // steps since then
 };
 
 inline void check_pagerank(std::int64_t rows, std::int64_t cols, std::int64_t out,

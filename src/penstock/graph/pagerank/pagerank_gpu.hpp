@@ -17,8 +17,8 @@ PageRankResult pagerank_gpu(const DeviceOp<float>* single, const DeviceOp<double
                             const PageRankOptions& options = {}, const ResultTo& to = {});
 
 /// The bytes of device memory that it takes for each vertex over a pattern; `based`: jumps or dangling vertices lead to given
-/// vertices. Where tol is 1e-5 or more, steps are in float32; a graph on which their extrapolation has led below zero takes 16
-/// more for a last step.
+/// vertices. Where tol is 1e-5 or more, steps are in float32; a graph on which these do not suffice (their extrapolation leads below
+/// zero, or sums over hubs are rounded by more) takes 16 more for its last steps.
 std::int64_t rank_vertex_bytes(double tol, bool based);
 
 }  // namespace penstock

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(kThreads)
   take_rows(g, r.order, r.first, r.last,
             [&]<int L>(std::int64_t row, const PackedList& list, unsigned group) {
               const Offset begin = r.offsets[row] - base;
-              const auto high = std::uint64_t(row - r.first) << r.bits;
+              [[maybe_unused]] const auto high = std::uint64_t(row - r.first) << r.bits;
               keep_smaller<L>(g, r.number, Index(row), list, group, [&](Index at, Index end) {
                 if constexpr (Keys) keys[begin + at] = high | std::uint64_t(end);
                 else ends[begin + at] = end;
