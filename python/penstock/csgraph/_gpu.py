@@ -253,7 +253,9 @@ def _home(graphs: list[csr_array], gpus: list[int]) -> tuple[str, str]:
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
     packs = parts == 1 and all(_is_packed(one) for one in graphs)
-    price = sum(_price(one, gpus[0]) if parts == 1 else _price_of_parts(one, gpus) for one in graphs)
+    price = sum(
+        _price(one, gpus[0]) if parts == 1 else _price_of_parts(one, gpus) for one in graphs
+    )
     if not packs and graph._derived.link_seconds < price:
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "

@@ -89,8 +89,7 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
 
 /// The bytes that packed lists may take of what is left once their heads are placed, beside what searches take.
 std::int64_t GpuGraph::room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const {
-  if (options.distance_bytes > 0)
-    return packed_path_room(vertices(), edges(), bytes, options.distance_bytes);
+  if (options.distance_bytes > 0) return packed_path_room(vertices(), edges(), bytes, options.distance_bytes);
   const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
   return packed_list_room(vertices(), edges(), bytes - shared);
 }
@@ -103,14 +102,13 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
   const auto room = room_of_packed(options, left() - heads);
   if (room <= 0) return false;
   try {
-    packed_there_ =
-        pack_lists_on(all_offsets_, edges, stream(),
-                      {.first = first_vertex(),
-                       .count = vertices(),
-                       .memory = left(),
-                       .words = room,
-                       .piece_bytes = options.piece_bytes},
-                      &why);
+    packed_there_ = pack_lists_on(all_offsets_, edges, stream(),
+                                  {.first = first_vertex(),
+                                   .count = vertices(),
+                                   .memory = left(),
+                                   .words = room,
+                                   .piece_bytes = options.piece_bytes},
+                                  &why);
   } catch (const Error& e) {  // somebody else took the memory of the budget
     if (e.code() != Errc::out_of_memory) throw;
   }

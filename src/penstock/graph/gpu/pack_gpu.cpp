@@ -116,7 +116,8 @@ class DevicePacker {
     }
     const auto all = std::max<std::int64_t>(1, edges_);
     entries_ = std::min(std::max(entries, largest_group()), all);
-    if (entries_ > std::int64_t(0xffffffff)) return fails("64 lists exceed the entries that a piece may have");
+    if (entries_ > std::int64_t(0xffffffff))
+      return fails("64 lists exceed the entries that a piece may have");
     const auto usual = std::int64_t(2.0 * double(n_) * (double(entries_) / double(all)));
     const auto most = std::max(std::min(entries_ / kVerticesShare, usual), kAlways * kPackedGroup);
     vertices_ = std::min(most / kPackedGroup, std::max<std::int64_t>(1, groups_)) * kPackedGroup;
@@ -133,7 +134,8 @@ class DevicePacker {
       record(slot.free, slot.stream);
     }
     const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
-    if (!totals_) totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
+    if (!totals_)
+      totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
     const auto of_slot = (vertices_ + 16) / 16 * 16;
     starts_ = std::static_pointer_cast<std::uint32_t>(reuse_bytes(4 * kSlots * of_slot, pinned));
     for (int i = 0; i < kSlots; ++i) slots_[i].starts = starts_.get() + i * of_slot;
@@ -336,7 +338,8 @@ class DevicePacker {
     each_part(count(slot), WriteLists{slot.rows, code_, slot.longs, heads(slot), slot.info.get(), before, to},
               slot.stream);
     each(groups(slot),
-         PlaceGroups{before, out_.bases.data + slot.piece.first / kPackedGroup, out_.list_words}, slot.stream);
+         PlaceGroups{before, out_.bases.data + slot.piece.first / kPackedGroup, out_.list_words},
+         slot.stream);
     if (slot.longs.count > 0) {
       fill_async(out_.longs.data + out_.long_words, 0, 4 * long_words, slot.stream);
       each_part(slot.longs.parts, WriteLong{slot.rows, code_, slot.longs, out_.longs.data}, slot.stream);
@@ -377,7 +380,8 @@ class DevicePacker {
         const auto* const at = offsets_ + piece.first + i;
         const auto* const list = columns_.data + at[0];
         const auto size = at[1] - at[0];
-        if (!std::is_sorted(list, list + size) || (size > 0 && (list[0] < 0 || list[size - 1] >= graph_.cols)))
+        if (!std::is_sorted(list, list + size) ||
+            (size > 0 && (list[0] < 0 || list[size - 1] >= graph_.cols)))
           other.store(true, std::memory_order_relaxed);
       }
     });
@@ -414,7 +418,7 @@ class DevicePacker {
   PackGpuOptions options_;
   Place here_;
   std::int64_t n_ = 0, groups_ = 0, entries_ = 0, vertices_ = 0;  // entries and vertices are those of a piece
-  Offset begin_ = 0, edges_ = 0;                                   // of the range
+  Offset begin_ = 0, edges_ = 0;                                  // of the range
   std::int64_t room_ = 0;  // bytes of the device that words may still take
   PackedCode code_;
   PackedOnGpu out_;

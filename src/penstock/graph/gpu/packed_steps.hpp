@@ -95,10 +95,11 @@ struct SizeLists {
   template <class Lanes>
   constexpr void operator()(std::int64_t i, const Lanes& lanes) const {
     const bool apart = piece.is_long(i);
-    const auto size = apart ? PartSize{.bits = kLongBits} : size_of_part(code, piece.whole(i), piece.cols, lanes);
+    const auto size =
+        apart ? PartSize{.bits = kLongBits} : size_of_part(code, piece.whole(i), piece.cols, lanes);
     if (lanes.number() != 0) return;
-    heads[i] = (apart ? kInPieces : std::uint32_t(piece.size(i))) << kAtBits |
-               (std::uint32_t(size.bits) & kAtMask);
+    heads[i] =
+        (apart ? kInPieces : std::uint32_t(piece.size(i))) << kAtBits | (std::uint32_t(size.bits) & kAtMask);
     info[i] = std::uint8_t(unsigned(size.table) | unsigned(size.fault) << 3);
   }
 };
@@ -133,8 +134,8 @@ struct SizeLong {
     PartSize size;
     if (t < longs.parts) {
       const auto list = longs.list_of(t);
-      size = size_of_part(code, piece.part(longs.vertices[list], t - longs.first_part[list]), piece.cols,
-                          lanes);
+      size =
+          size_of_part(code, piece.part(longs.vertices[list], t - longs.first_part[list]), piece.cols, lanes);
     }
     if (lanes.number() != 0) return;
     longs.words[t] = (size.bits + 31) / 32 + (size.fault ? kFault : 0);
