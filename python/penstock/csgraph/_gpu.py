@@ -290,8 +290,8 @@ def _rate(graph: csr_array, gpu: int) -> float:
 
 
 def gpu_pack_seconds(graph: csr_array, gpus: list[int]) -> float:
-    """What GPUs take to pack the lists, each its range: columns go there once, and offsets as 4 bytes each."""
-    return (4 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpus[0]) / len(set(gpus))
+    """What GPUs take to pack the lists, each its range: offsets and columns go there once."""
+    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpus[0]) / len(set(gpus))
 
 
 def _price(graph: csr_array, gpu: int) -> float:

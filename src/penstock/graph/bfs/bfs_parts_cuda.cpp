@@ -152,8 +152,8 @@ class Member {
 
   void prepare() {
     if (options_.sample > 0) {
-      g_.make_sample(options_.sample, SampleOf::highest_degree);
-      if (in_ && in_ != &g_) in_->make_sample(options_.sample, SampleOf::highest_degree);
+      g_.make_search_sample(options_.sample, true);
+      if (in_ && in_ != &g_) in_->make_search_sample(options_.sample, true);
     }
     work_ = &g_.work<PartWork>();
     work_->make_open_segments(g_, (in_ ? *in_ : g_).edges());

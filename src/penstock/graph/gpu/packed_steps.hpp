@@ -30,21 +30,22 @@ void each_part(std::int64_t n, const Step& step, Stream stream) {
 inline constexpr Offset kFault = Offset(1) << 40;
 inline constexpr std::uint32_t kAtMask = (1u << kAtBits) - 1;
 
-/// Lists of a range of vertices: where they begin, counted from the first one's, and all of their columns.
+/// Lists of a range of vertices: their offsets as in the matrix, and the columns from entry `base` on.
 struct ListRange {
-  const std::uint32_t* offsets = nullptr;
+  const Offset* offsets = nullptr;
   const Index* columns = nullptr;
+  Offset base = 0;
   Index first = 0;                      // vertex
   std::int64_t vertices = 0, cols = 0;  // of the piece; of the graph
 
-  constexpr Offset size(std::int64_t i) const { return Offset(offsets[i + 1]) - Offset(offsets[i]); }
+  constexpr Offset size(std::int64_t i) const { return offsets[i + 1] - offsets[i]; }
   constexpr bool is_long(std::int64_t i) const { return size(i) > kPackedWhole; }
   constexpr ListPart whole(std::int64_t i) const {
-    return {columns + offsets[i], int(size(i)), Index(first + i), false};
+    return {columns + (offsets[i] - base), int(size(i)), Index(first + i), false};
   }
   constexpr ListPart part(std::int64_t i, Offset number) const {
     const auto from = number * kPackedPiece, left = size(i) - from;
-    return {columns + offsets[i] + from, int(std::min<Offset>(left, kPackedPiece)), Index(first + i),
+    return {columns + (offsets[i] - base) + from, int(std::min<Offset>(left, kPackedPiece)), Index(first + i),
             left > kPackedPiece};
   }
 };
