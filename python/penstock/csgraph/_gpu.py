@@ -289,13 +289,10 @@ def _home(
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
     packs = parts == 1 and all(_is_packed(one) for one in graphs)
-<<<<<<< HEAD
-    price = sum(_price(one, gpus[0]) if parts == 1 else _price_of_parts(one, gpus) for one in graphs)
-    if not packs and graph._derived.link_seconds < price:
-=======
-    price = sum(_price(one, gpus[0]) if parts == 1 else _packing(one) for one in graphs)
+    price = sum(
+        _price(one, gpus[0]) if parts == 1 else _price_of_parts(one, gpus) for one in graphs
+    )
     if not packs and graph._derived.link_seconds + ahead < price:
->>>>>>> s-a
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
             f"packing takes beyond what they take now ({graph._derived.link_seconds:.2g} s until now)"
@@ -329,8 +326,8 @@ def _rate(graph: csr_array, gpu: int) -> float:
 
 
 def gpu_pack_seconds(graph: csr_array, gpus: list[int]) -> float:
-    """What GPUs take to pack the lists, each its range: columns go there once, and offsets as 4 bytes each."""
-    return (4 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpus[0]) / len(set(gpus))
+    """What GPUs take to pack the lists, each its range: offsets and columns go there once."""
+    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpus[0]) / len(set(gpus))
 
 
 def _price(graph: csr_array, gpu: int) -> float:

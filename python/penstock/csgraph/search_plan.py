@@ -242,6 +242,9 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
         return room_there(graph, gpus, each, where, sizes, **asked)
 
     found = room(placement)
+    if found["placement"] == "packed" and not found["far_bytes"] and "sample" in asked:
+        asked |= {"sample": 0}  # the lists themselves are asked, which are on the GPU
+        found = room(placement)
     if function == "sssp" and found["used_bytes"] > found["budget"]:
         other = placement_without_room(graph, how, found["placement"])
         if other is not None:

@@ -1,5 +1,6 @@
-"""A search reads over the link at most the lists that are not on the GPU, once, and an eighth, whatever the graph; so do
-several GPUs together, and many searches at once a pass each."""
+"""A search reads over the link at most the lists that are not on the GPU, once, and an eighth, whatever the graph.
+
+So do several GPUs together, and many searches at once read a pass each."""
 
 import numpy as np
 import pytest

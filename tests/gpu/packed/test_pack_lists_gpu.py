@@ -47,7 +47,7 @@ def test_a_large_graph(place):
     a = ps.generate.lift(ps.generate.rmat(14, seed=1), 120, seed=2)
     assert a.nnz > 24 << 20
     facts = by_the_gpu(a if place == "host" else a.to("pinned"))
-    assert facts["pack_link_bytes"] < 4 * a.nnz + 4.01 * a.shape[0] + 1e5
+    assert facts["pack_link_bytes"] < 4 * a.nnz + 8.01 * a.shape[0] + 1e5
 
 
 @pytest.mark.parametrize("vertex", [64, 300_100, 599_900])
@@ -55,7 +55,7 @@ def test_a_column_twice_that_no_sample_sees(vertex):
     n = 600_000
     rows = np.sort(np.append(np.arange(n), vertex))
     facts = by_the_gpu(pattern(n, rows, np.minimum(rows + 1, n - 1)), 100_000)
-    assert facts["pack_link_bytes"] > 4 * n + 4 * n
+    assert facts["pack_link_bytes"] > 4 * n + 8 * n
 
 
 def test_what_the_cpu_packs():
@@ -155,7 +155,7 @@ def test_parts_of_a_large_graph(place):
     gpus = [0, 1] if _core.device_count() > 1 else [0, 0]
     facts = same_ranges(a if place == "host" else a.to("pinned"), gpus)
     assert len(facts["parts"]) == 2
-    assert facts["pack_link_bytes"] < 4 * a.nnz + 4.01 * a.shape[0] + 1e5
+    assert facts["pack_link_bytes"] < 4 * a.nnz + 8.01 * a.shape[0] + 1e5
     how = GpuOptions(placement="packed")
     for start in (0, a.shape[0] - 1):
         levels = ps.csgraph.bfs(a, start, device=gpus, gpu_options=how)

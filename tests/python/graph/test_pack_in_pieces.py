@@ -75,7 +75,9 @@ def test_what_is_left_to_the_cpu():
     assert _core.pack_lists_in_pieces(a._core, 4096, 2 * needed + (1 << 20)) is not None
 
 
-@pytest.mark.parametrize("name", ["a vertex more", "lengths with repeats", "long lists side by side", "lift"])
+@pytest.mark.parametrize(
+    "name", ["a vertex more", "lengths with repeats", "long lists side by side", "lift"]
+)
 @pytest.mark.parametrize("piece", [4, 40_000, 0])
 def test_ranges_of_vertices(name, piece):
     """As each of several GPUs packs its own."""

@@ -96,7 +96,8 @@ PackedCode some_code(std::uint32_t step) {
   const std::uint32_t tables[] = {0x03020100, 0x0a060301, 0x140c0804, 0x1f181008};
   std::copy_n(tables, 4, code.tables);
   for (int t = 4; t < kPackedTables; ++t) code.tables[t] = tables[3];
-  for (int level = 0; level < kGapWidths; ++level) code.table_of[level] = std::uint8_t(level < 2 ? 0 : level < 6 ? 1 : 2);
+  for (int level = 0; level < kGapWidths; ++level)
+    code.table_of[level] = std::uint8_t(level < 2 ? 0 : level < 6 ? 1 : 2);
   return code;
 }
 
@@ -107,7 +108,8 @@ struct Packed {
 template <class Lanes>
 void pack(const Case& list, const PackedCode& code, Packed& out, const Lanes& lanes) {
   const auto size = size_of_part(code, list.part(), kCols, lanes);
-  if (!size.fault && list.part().count > 0) write_part(code, list.part(), size.table, out.words.data(), list.at, lanes);
+  if (!size.fault && list.part().count > 0)
+    write_part(code, list.part(), size.table, out.words.data(), list.at, lanes);
   if (lanes.number() == 0) out.size = size;
 }
 
@@ -138,7 +140,8 @@ TEST(PackedLanes, PackWhatOneLanePacks) {
       EXPECT_EQ(found[i].words, want.words) << lists[i].columns.size();
       // Nothing lies behind the last bit.
       const auto end = lists[i].at + want.size.bits;
-      for (auto w = (end + 31) / 32; w < std::ssize(want.words); ++w) ASSERT_EQ(want.words[std::size_t(w)], 0u);
+      for (auto w = (end + 31) / 32; w < std::ssize(want.words); ++w)
+        ASSERT_EQ(want.words[std::size_t(w)], 0u);
     }
   }
 }

@@ -24,7 +24,8 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   d["packed_by"] = packers[static_cast<int>(f.packed_by)], d["pack_seconds"] = f.pack_seconds;
   d["pack_link_bytes"] = f.pack_link_bytes;
   nb::dict parts;
-  parts["prepare"] = f.pack_parts.prepare, parts["look"] = f.pack_parts.look, parts["send"] = f.pack_parts.send;
+  parts["prepare"] = f.pack_parts.prepare, parts["look"] = f.pack_parts.look,
+  parts["send"] = f.pack_parts.send;
   parts["sample"] = f.pack_parts.sample, parts["wait"] = f.pack_parts.wait;
   parts["finish"] = f.pack_parts.finish;
   d["pack_parts"] = parts;

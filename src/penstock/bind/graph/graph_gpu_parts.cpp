@@ -23,10 +23,8 @@ nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
     for (int i = 0; i < g.graph->count(); ++i) {
       const auto& f = g.graph->part(i).facts();
       if (i == 0)
-        sum = GpuGraphFacts{.gpu = f.gpu,
-                            .placement = f.placement,
-                            .packed_by = f.packed_by,
-                            .sample_size = f.sample_size};
+        sum = GpuGraphFacts{
+            .gpu = f.gpu, .placement = f.placement, .packed_by = f.packed_by, .sample_size = f.sample_size};
       alike = alike && f.placement == sum.placement;
       sum.vertices += f.vertices, sum.edges += f.edges, sum.budget += f.budget;
       sum.offset_bytes += f.offset_bytes, sum.edge_bytes += f.edge_bytes, sum.sample_bytes += f.sample_bytes;

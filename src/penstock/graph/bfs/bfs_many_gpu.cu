@@ -60,7 +60,8 @@ __global__ void __launch_bounds__(kThreads) advance(ListView g, ManyState s, Ind
     const auto lists = Index(__popc(__ballot_sync(kAll, reads)));
     auto far_edges = reads ? static_cast<unsigned long long>(degree) : 0;
     for (int d = 16; d > 0; d /= 2) far_edges += __shfl_down_sync(kAll, far_edges, d);
-    if (lane == 0 && lists) atomicAdd(&s.counts->far_edges, far_edges), atomicAdd(&s.counts->far_lists, lists);
+    if (lane == 0 && lists)
+      atomicAdd(&s.counts->far_edges, far_edges), atomicAdd(&s.counts->far_lists, lists);
   }
   if (lane != 0 || v >= s.vertices) return;
   s.active[v >> 5] = active;

@@ -14,7 +14,7 @@ struct ManyCounts {
   unsigned long long far_edges = 0, open_edges = 0, spent = 0;
   double limit = 0;
   Index far_lists = 0, open_far = 0;
-  Index frontier = 0;                            // how many vertices are in a frontier
+  Index frontier = 0;  // how many vertices are in a frontier
   Index segments = 0;
   Index unfinished = 0;  // vertices that a search has not seen
   Index open = 0;        // vertices whose samples did not answer for all searches
@@ -35,7 +35,8 @@ struct ManyState {
   Index* open_list = nullptr;  // `open` as an ascending list
   Index* starts = nullptr;
   Segment* segments = nullptr;
-  ManyCounts* counts = nullptr;  // two: of the level that is being found; of the one before, when its step was done
+  ManyCounts* counts =
+      nullptr;  // two: of the level that is being found; of the one before, when its step was done
 };
 
 /// Level 0: search i starts at sources[i] (device memory). `in` may be null.

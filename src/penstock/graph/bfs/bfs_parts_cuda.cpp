@@ -87,7 +87,7 @@ struct Together {
     Event stepped, found;
     BfsCounts counts[2];  // used in turn: one may be read while the other is written
     std::int64_t candidates = 0;
-    std::int64_t far = 0;                        // bytes of lists that are not on the GPU
+    std::int64_t far = 0;                            // bytes of lists that are not on the GPU
     double out_entry_bytes = 0, in_entry_bytes = 0;  // of an entry of these; 0: all lists are there
     LinkCounts requests;
   };
@@ -100,9 +100,10 @@ struct Together {
 /// The sums of the counters of all parts.
 struct Sums {
   std::int64_t frontier = 0, open = 0, edges = 0, long_edges = 0;
-  double far_bytes = 0, open_bytes = 0;  // over the link: the frontier's lists, and those that probes may read
-  double spent = 0;                      // bytes that bottom-up steps have read over the link
-  bool down = false;                     // whether one of them has been given up
+  double far_bytes = 0,
+         open_bytes = 0;  // over the link: the frontier's lists, and those that probes may read
+  double spent = 0;       // bytes that bottom-up steps have read over the link
+  bool down = false;      // whether one of them has been given up
 };
 
 class Member {
@@ -151,8 +152,8 @@ class Member {
 
   void prepare() {
     if (options_.sample > 0) {
-      g_.make_sample(options_.sample, SampleOf::highest_degree);
-      if (in_ && in_ != &g_) in_->make_sample(options_.sample, SampleOf::highest_degree);
+      g_.make_search_sample(options_.sample, true);
+      if (in_ && in_ != &g_) in_->make_search_sample(options_.sample, true);
     }
     work_ = &g_.work<PartWork>();
     work_->make_open_segments(g_, (in_ ? *in_ : g_).edges());
@@ -304,7 +305,8 @@ class Member {
       gpu::step_up(in_view_, s_, reach, 0, options_.count, stream());
       return true;
     }
-    const auto share = far_bytes(double(own_.open_edges), own_.open_far, bytes) / std::max(1.0, asked.open_bytes);
+    const auto share =
+        far_bytes(double(own_.open_edges), own_.open_far, bytes) / std::max(1.0, asked.open_bytes);
     limit_ = std::max(1.0, up_limit(ledger_.spare(), spared, asked.open_bytes) * share);
     copy_async(&s_.counts->limit, &limit_, sizeof limit_, stream());
     gpu::step_up(in_view_, s_, reach, float(bytes), options_.count, stream());

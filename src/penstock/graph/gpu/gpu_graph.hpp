@@ -119,13 +119,15 @@ class GpuGraph {
   /// kind, the call does nothing. It has fewer slots, or none, if they do not fit. For a part, the offsets of the whole graph
   /// are on the device while the sample is made.
   void make_sample(int size, SampleOf kind);
-  /// The same if any kind of sample is good. Does nothing if there is a sample; otherwise takes that of the options, or the
+  /// The same if any kind of sample is good. Does nothing if there is a sample, or for packed lists that are all on the GPU, which are
+  /// asked themselves; otherwise takes that of the options, or the
   /// first neighbours.
   void make_any_sample(int size);
   /// Makes the sample that a search asks before it reads lists, when it is worth its time. The first search of a graph takes
   /// any sample, which costs one or two sectors of each list. The second one makes a sample of the neighbours of highest
-  /// degree, by a pass over all edges. `size` is as above.
-  void make_search_sample(int size);
+  /// degree, by a pass over all edges; the first one with `best`. Packed lists that are all on the GPU are asked themselves, at first.
+  /// `size` is as above.
+  void make_search_sample(int size, bool best = false);
   /// From the second search on, caches the longest lists, if the budget leaves room. Call it when the search's memory is
   /// taken.
   void make_search_cache();

@@ -28,12 +28,12 @@ constexpr double kSpare = 1.02;                   // of what a sample promises
 constexpr std::int64_t kSpareWords = 16 << 10;
 constexpr std::int64_t kAlways = 64;  // groups that a piece may have, however small
 constexpr int kSlots = 3;
-constexpr std::int64_t kBytesOfEntry = 17;  // more than pieces take for each
+constexpr std::int64_t kBytesOfEntry = 14;  // more than pieces take for each
 
 /// Bytes that pieces take on the device, what is computed of them included.
 std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices) {
   const auto longs = entries / kPackedWhole + 1;
-  return kSlots * (4 * entries + 5 * vertices + 8 * (vertices / kPackedGroup + 4) + 40 * longs);
+  return kSlots * (4 * entries + vertices + 8 * (vertices / kPackedGroup + 4) + 40 * longs);
 }
 
 template <class T>
@@ -60,12 +60,14 @@ class DevicePacker {
                .indptr = offsets.data,
                .indices = columns.data,
                .count = columns.size},
-        offsets_(offsets.data + options.first),
+        own_offsets_(offsets.slice(options.first,
+                                   options.count < 0 ? offsets.size - options.first : options.count + 1)),
+        offsets_(own_offsets_.data),
         columns_(columns),
         stream_(stream),
         copies_(stream.where),
         options_(options) {
-    n_ = options.count < 0 ? graph_.rows - options.first : options.count;
+    n_ = own_offsets_.size - 1;
     begin_ = n_ > 0 ? std::clamp<Offset>(offsets_[0], 0, columns.size) : 0;
     const auto end = n_ == graph_.rows ? columns.size : n_ > 0 ? offsets_[n_] : 0;
     edges_ = std::clamp<Offset>(end - begin_, 0, columns.size - begin_);
@@ -107,16 +109,17 @@ class DevicePacker {
   bool prepare() {
     const ScopedTimer timer(&parts_.prepare);
     for (const auto& slot : slots_) drain(slot.stream);
-    const auto fixed = 4 * n_ + 8 * (groups_ + 1);
+    const auto fixed = 8 * (n_ + 1) + 4 * n_ + 8 * (groups_ + 1);
     auto entries = options_.piece_bytes / 4;
     if (entries <= 0) {  // what searches take later is free until then
-      const auto later = n_ * kVertexBytes + kPackedRoom;
+      const auto later = n_ * (kVertexBytes - 8) + kPackedRoom;
       const auto spare = 4 * edges_ / 50 + 16 * kSpareWords;  // more than kSpare of what is packed
       entries = std::clamp<std::int64_t>((later - spare) / kBytesOfEntry, kLeastEntries, kPieceEntries);
     }
     const auto all = std::max<std::int64_t>(1, edges_);
     entries_ = std::min(std::max(entries, largest_group()), all);
-    if (entries_ > std::int64_t(0xffffffff)) return fails("64 lists exceed the entries that a piece may have");
+    if (entries_ > std::int64_t(0xffffffff))
+      return fails("64 lists exceed the entries that a piece may have");
     const auto usual = std::int64_t(2.0 * double(n_) * (double(entries_) / double(all)));
     const auto most = std::max(std::min(entries_ / kVerticesShare, usual), kAlways * kPackedGroup);
     vertices_ = std::min(most / kPackedGroup, std::max<std::int64_t>(1, groups_)) * kPackedGroup;
@@ -126,17 +129,15 @@ class DevicePacker {
     out_.bases = allocate<std::uint64_t>(groups_ + 1, here_);
     out_.heads = allocate<std::uint32_t>(n_, here_);
     for (auto& slot : slots_) {
-      slot.offsets = scratch_for<std::uint32_t>(vertices_ + 1, slot.stream);
       slot.columns = scratch_for<Index>(entries_, slot.stream);
       slot.info = scratch_for<std::uint8_t>(vertices_, slot.stream);
       slot.before = scratch_for<Offset>(vertices_ / kPackedGroup + 1, slot.stream);
       record(slot.free, slot.stream);
     }
     const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
-    if (!totals_) totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
-    const auto of_slot = (vertices_ + 16) / 16 * 16;
-    starts_ = std::static_pointer_cast<std::uint32_t>(reuse_bytes(4 * kSlots * of_slot, pinned));
-    for (int i = 0; i < kSlots; ++i) slots_[i].starts = starts_.get() + i * of_slot;
+    if (!totals_)
+      totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
+    all_offsets_ = scratch_for<Offset>(n_ + 1, copies_);
     return true;
   }
 
@@ -158,8 +159,8 @@ class DevicePacker {
   bool trim() {
     const auto most = options_.words;
     if (most <= 0 || out_.word_bytes() <= most) return true;
-    for (auto& slot : slots_) slot.columns = {}, slot.offsets = {};
-    room_ += kSlots * (4 * entries_ + 4 * vertices_);
+    for (auto& slot : slots_) slot.columns = {};
+    room_ += kSlots * 4 * entries_;
     return grow(out_.lists, out_.list_words, out_.list_words) &&
            grow(out_.longs, out_.long_words, out_.long_words) &&
            (out_.word_bytes() <= most || fails("the packed lists exceed what the GPU's budget has for them"));
@@ -178,7 +179,10 @@ class DevicePacker {
   std::int64_t end_of(std::int64_t group) const { return std::min(n_, (group + 1) * kPackedGroup); }
 
   bool pack(bool repeats) {
-    PartUpload columns(as_bytes(columns_.slice(begin_, edges_)), copies_, n_ < graph_.rows);
+    const bool inside = n_ < graph_.rows;
+    PartUpload offsets(as_bytes(own_offsets_), copies_, inside);
+    PartUpload columns(as_bytes(columns_.slice(begin_, edges_)), copies_, inside);
+    send_offsets(offsets);
     std::int64_t sent = 0;  // vertices
     const auto send_next = [&](Slot& slot) {
       slot.piece = {.first = sent, .last = sent};
@@ -229,11 +233,11 @@ class DevicePacker {
     }
     next.last = std::min(n_, low * kPackedGroup);
     next.begin = at[next.first], next.end = at[next.last];
-    return look_at(next, slot.starts);
+    return look_at(next);
   }
 
-  /// Finds the long lists of a piece, in order, and counts its offsets from the first one.
-  bool look_at(HostPiece& piece, std::uint32_t* starts) {
+  /// Finds the long lists of a piece, in order.
+  bool look_at(HostPiece& piece) {
     constexpr std::int64_t kRange = 1 << 14;
     const auto count = piece.last - piece.first;
     std::vector<std::vector<Index>> found(std::size_t((count + kRange - 1) / kRange));
@@ -244,12 +248,10 @@ class DevicePacker {
       auto& own = found[std::size_t(i / kRange)];
       for (; i < last; ++i) {
         if (at[i] > at[i + 1]) bad.store(true, std::memory_order_relaxed);
-        starts[i] = std::uint32_t(at[i] - piece.begin);
         if (at[i + 1] - at[i] > kPackedWhole) own.push_back(Index(i));
       }
     });
     if (bad) return fails("the offsets descend");
-    starts[count] = std::uint32_t(piece.end - piece.begin);
     for (const auto& own : found)
       for (const auto i : own) {
         piece.longs.push_back(i);
@@ -266,8 +268,6 @@ class DevicePacker {
     HostPiece piece;
     ListRange rows;
     LongLists longs;
-    std::uint32_t* starts = nullptr;  // of the lists, in pinned memory
-    std::shared_ptr<std::uint32_t> offsets;
     std::shared_ptr<Index> columns;
     std::shared_ptr<std::uint8_t> info;
     std::shared_ptr<Offset> before;
@@ -280,15 +280,22 @@ class DevicePacker {
   std::uint32_t* heads(const Slot& slot) const { return out_.heads.data + slot.piece.first; }
   Offset* totals(const Slot& slot) const { return totals_.get() + 2 * (&slot - slots_); }
 
+  /// All of them at first, while the CPU reads the lists that the tables are chosen by.
+  void send_offsets(PartUpload& offsets) {
+    const ScopedTimer timer(&parts_.send);
+    const auto bytes = 8 * (n_ + 1);
+    offsets.copy(all_offsets_.get(), 0, bytes);
+    out_.link_bytes += bytes;
+  }
+
   void send(Slot& slot, PartUpload& columns) {
     const ScopedTimer timer(&parts_.send);
     const auto& piece = slot.piece;
     if (piece.is_empty()) return;
     wait(copies_, slot.free);
-    const auto there = 4 * (count(slot) + 1), bytes = 4 * (piece.end - piece.begin);
-    copy_async(slot.offsets.get(), slot.starts, there, copies_);
+    const auto bytes = 4 * (piece.end - piece.begin);
     columns.copy(slot.columns.get(), 4 * (piece.begin - begin_), bytes);
-    out_.link_bytes += there + bytes;
+    out_.link_bytes += bytes;
     record(slot.copied, copies_);
   }
 
@@ -297,8 +304,9 @@ class DevicePacker {
     if (slot.piece.is_empty()) return;
     place_long(slot);
     wait(slot.stream, slot.copied);
-    slot.rows = {.offsets = slot.offsets.get(),
+    slot.rows = {.offsets = all_offsets_.get() + slot.piece.first,
                  .columns = slot.columns.get(),
+                 .base = slot.piece.begin,
                  .first = Index(options_.first + slot.piece.first),
                  .vertices = count(slot),
                  .cols = graph_.cols};
@@ -336,7 +344,8 @@ class DevicePacker {
     each_part(count(slot), WriteLists{slot.rows, code_, slot.longs, heads(slot), slot.info.get(), before, to},
               slot.stream);
     each(groups(slot),
-         PlaceGroups{before, out_.bases.data + slot.piece.first / kPackedGroup, out_.list_words}, slot.stream);
+         PlaceGroups{before, out_.bases.data + slot.piece.first / kPackedGroup, out_.list_words},
+         slot.stream);
     if (slot.longs.count > 0) {
       fill_async(out_.longs.data + out_.long_words, 0, 4 * long_words, slot.stream);
       each_part(slot.longs.parts, WriteLong{slot.rows, code_, slot.longs, out_.longs.data}, slot.stream);
@@ -377,7 +386,8 @@ class DevicePacker {
         const auto* const at = offsets_ + piece.first + i;
         const auto* const list = columns_.data + at[0];
         const auto size = at[1] - at[0];
-        if (!std::is_sorted(list, list + size) || (size > 0 && (list[0] < 0 || list[size - 1] >= graph_.cols)))
+        if (!std::is_sorted(list, list + size) ||
+            (size > 0 && (list[0] < 0 || list[size - 1] >= graph_.cols)))
           other.store(true, std::memory_order_relaxed);
       }
     });
@@ -407,20 +417,21 @@ class DevicePacker {
   }
 
   CsrView<One> graph_;
-  const Offset* offsets_;  // of the first vertex of the range
+  Array<const Offset> own_offsets_;  // of the range
+  const Offset* offsets_;            // theirs
   Array<const Index> columns_;
   Stream stream_;
   OwnedStream copies_;
   PackGpuOptions options_;
   Place here_;
   std::int64_t n_ = 0, groups_ = 0, entries_ = 0, vertices_ = 0;  // entries and vertices are those of a piece
-  Offset begin_ = 0, edges_ = 0;                                   // of the range
+  Offset begin_ = 0, edges_ = 0;                                  // of the range
   std::int64_t room_ = 0;  // bytes of the device that words may still take
   PackedCode code_;
   PackedOnGpu out_;
   Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where)};
-  std::shared_ptr<Offset> totals_;         // of each slot: words of lists, and of long ones
-  std::shared_ptr<std::uint32_t> starts_;  // of all slots
+  std::shared_ptr<Offset> all_offsets_;  // on the device
+  std::shared_ptr<Offset> totals_;       // of each slot: words of lists, and of long ones
   PackSeconds parts_;
   std::uint64_t last_base_ = 0;
   bool meets_repeats_ = false;

@@ -13,9 +13,9 @@ namespace penstock {
 
 struct PackGpuOptions {
   std::int64_t first = 0, count = -1;  // the vertices whose lists are packed; -1: all from `first` on
-  std::int64_t memory = 0;       // bytes of the device that may be taken, what is returned included
-  std::int64_t words = 0;        // bytes of it that the lists may keep, heads and bases aside; 0: all
-  std::int64_t piece_bytes = 0;  // of columns that travel together; 0: what is fastest and fits
+  std::int64_t memory = 0;             // bytes of the device that may be taken, what is returned included
+  std::int64_t words = 0;              // bytes of it that the lists may keep, heads and bases aside; 0: all
+  std::int64_t piece_bytes = 0;        // of columns that travel together; 0: what is fastest and fits
 };
 
 /// Where the seconds of packing went, on the thread that leads it.

@@ -58,7 +58,8 @@ struct ListPart {
 };
 struct PartSize {
   int table = 0, bits = 0;
-  bool fault = false;  // it does not ascend, has a column twice although gaps are less one, or a column outside the graph
+  bool fault =
+      false;  // it does not ascend, has a column twice although gaps are less one, or a column outside the graph
 };
 /// `cols` is how many columns the graph has. With a fault the rest of the result means nothing. All lanes get the same.
 template <class Lanes>
@@ -92,8 +93,8 @@ constexpr PartSize size_of_part(const PackedCode& code, const ListPart& part, st
   int bits = 0;
   for (int i = lanes.number(); i < gaps; i += Lanes::kCount)
     bits += stored_width(table, bits_of(part.gap(i, code.step)));
-  out.bits = lanes.sum(bits) + code.table_bits + 5 + first_width(std::uint32_t(width_code(part.first()))) +
-             2 * gaps;
+  out.bits =
+      lanes.sum(bits) + code.table_bits + 5 + first_width(std::uint32_t(width_code(part.first()))) + 2 * gaps;
   return out;
 }
 

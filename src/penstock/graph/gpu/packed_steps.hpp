@@ -30,21 +30,22 @@ void each_part(std::int64_t n, const Step& step, Stream stream) {
 inline constexpr Offset kFault = Offset(1) << 40;
 inline constexpr std::uint32_t kAtMask = (1u << kAtBits) - 1;
 
-/// Lists of a range of vertices: where they begin, counted from the first one's, and all of their columns.
+/// Lists of a range of vertices: their offsets as in the matrix, and the columns from entry `base` on.
 struct ListRange {
-  const std::uint32_t* offsets = nullptr;
+  const Offset* offsets = nullptr;
   const Index* columns = nullptr;
+  Offset base = 0;
   Index first = 0;                      // vertex
   std::int64_t vertices = 0, cols = 0;  // of the piece; of the graph
 
-  constexpr Offset size(std::int64_t i) const { return Offset(offsets[i + 1]) - Offset(offsets[i]); }
+  constexpr Offset size(std::int64_t i) const { return offsets[i + 1] - offsets[i]; }
   constexpr bool is_long(std::int64_t i) const { return size(i) > kPackedWhole; }
   constexpr ListPart whole(std::int64_t i) const {
-    return {columns + offsets[i], int(size(i)), Index(first + i), false};
+    return {columns + (offsets[i] - base), int(size(i)), Index(first + i), false};
   }
   constexpr ListPart part(std::int64_t i, Offset number) const {
     const auto from = number * kPackedPiece, left = size(i) - from;
-    return {columns + offsets[i] + from, int(std::min<Offset>(left, kPackedPiece)), Index(first + i),
+    return {columns + (offsets[i] - base) + from, int(std::min<Offset>(left, kPackedPiece)), Index(first + i),
             left > kPackedPiece};
   }
 };
@@ -95,10 +96,11 @@ struct SizeLists {
   template <class Lanes>
   constexpr void operator()(std::int64_t i, const Lanes& lanes) const {
     const bool apart = piece.is_long(i);
-    const auto size = apart ? PartSize{.bits = kLongBits} : size_of_part(code, piece.whole(i), piece.cols, lanes);
+    const auto size =
+        apart ? PartSize{.bits = kLongBits} : size_of_part(code, piece.whole(i), piece.cols, lanes);
     if (lanes.number() != 0) return;
-    heads[i] = (apart ? kInPieces : std::uint32_t(piece.size(i))) << kAtBits |
-               (std::uint32_t(size.bits) & kAtMask);
+    heads[i] =
+        (apart ? kInPieces : std::uint32_t(piece.size(i))) << kAtBits | (std::uint32_t(size.bits) & kAtMask);
     info[i] = std::uint8_t(unsigned(size.table) | unsigned(size.fault) << 3);
   }
 };
@@ -133,8 +135,8 @@ struct SizeLong {
     PartSize size;
     if (t < longs.parts) {
       const auto list = longs.list_of(t);
-      size = size_of_part(code, piece.part(longs.vertices[list], t - longs.first_part[list]), piece.cols,
-                          lanes);
+      size =
+          size_of_part(code, piece.part(longs.vertices[list], t - longs.first_part[list]), piece.cols, lanes);
     }
     if (lanes.number() != 0) return;
     longs.words[t] = (size.bits + 31) / 32 + (size.fault ? kFault : 0);
