@@ -249,7 +249,8 @@ class Member {
              up_cost(double(open), double(from.edges), double(all_edges_), degree);
     }
     if (down) {
-      gpu::step_down(out_view_, s_, own.frontier, own.segments, false, access_, options_.count, stream());
+      gpu::step_down(out_view_, s_, {own.frontier, std::int64_t(own.edges), own.segments}, false, access_,
+                     options_.count, stream());
       collect_visited();
     } else {
       gpu::step_up(in_view_, s_, reach_of(in_->edges(), in_->in_core()), 0, options_.count, stream());
