@@ -110,6 +110,26 @@ def test_directed_graphs_use_reversed_edges_once_there():
     ps.csgraph.verify_bfs(a, 1, *ps.csgraph.bfs(a, 1, device=0, return_predecessors=True))
 
 
+@pytest.mark.parametrize("placement", ["device", "packed"])
+@pytest.mark.parametrize("middle", [300, 4000])
+def test_lists_of_all_lengths_in_one_warp(middle, placement):
+    """Vertex 0 leads to `middle` vertices, whose lists have 0 to 3000 entries in any order, and overlap."""
+    rng = np.random.default_rng(middle)
+    n = 200_000
+    lengths = rng.choice([0, 1, 2, 7, 31, 32, 33, 63, 64, 65, 127, 1023, 1025, 3000], middle)
+    lists = [np.sort(rng.choice(n, k, replace=False)).astype(np.int32) for k in lengths]
+    first = np.sort(rng.choice(np.arange(1, n), middle, replace=False)).astype(np.int32)
+    degrees = np.zeros(n, np.int64)
+    degrees[0], degrees[first] = middle, lengths
+    offsets = np.concatenate([[0], np.cumsum(degrees)])
+    a = ps.csr_array._from_parts(n, n, offsets, np.concatenate([first, *lists]), None)
+    for method in ("top_down", "auto"):
+        on = GpuOptions(placement=placement, method=method)
+        levels, tree = ps.csgraph.bfs(a, 0, device=0, return_predecessors=True, gpu_options=on)
+        ps.csgraph.verify_bfs(a, 0, levels, tree)
+        same(searched(a, 0, placement=placement, method=method)[0], levels, "without predecessors")
+
+
 def sectors_of(a, reached):
     """32-byte sectors that the lists of these vertices touch, each list alone."""
     assert a.indices.nbytes < 32 << 20, "so small that the edges are copied, to the start of a page"

@@ -217,11 +217,11 @@ class BfsRun {
     const auto begin = Clock::now();
     const auto unvisited = double(work_.candidates - result_.reached);
     const double mean_degree = double(g_.edges()) / double(std::max<std::int64_t>(1, work_.candidates));
-    const bool turn =
-        options_.method == BfsMethod::automatic &&
-        (s_.near ? asks_near(from.frontier, double(from.edges), double(g_.edges()), unvisited, mean_degree,
-                             in_view_.sample_size == 0 && g_.is_packed() ? kNearAskPacked : kNearAsk, doubt_)
-                 : asks_samples(from.frontier, double(from.link_edges), unvisited));
+    const auto costs = near_costs(g_.is_packed(), in_view_.sample_size > 0);
+    const bool asks = s_.near ? asks_near(from.frontier, double(from.edges), double(g_.edges()), unvisited,
+                                          mean_degree, costs, doubt_)
+                              : asks_samples(from.frontier, double(from.link_edges), unvisited);
+    const bool turn = options_.method == BfsMethod::automatic && asks;
     const bool up = turn && in_;
     if (turn && !in_) result_.missed += std::int64_t(from.edges);
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
@@ -238,6 +238,7 @@ class BfsRun {
                        .factor = ledger_.factor(),
                        .spare = ledger_.spare(),
                        .near = s_.near,
+                       .costs = costs,
                        .far_bytes = spared,
                        .bytes_of_entry = entry_bytes},
                       stream());
@@ -245,7 +246,8 @@ class BfsRun {
       gpu::step_up(in_view_, s_, reach_of(g_.edges(), lists_in().in_core()), limited, options_.count,
                    stream());
     }
-    gpu::step_down(out_view_, s_, from.frontier, from.segments, up, access_, options_.count, stream());
+    gpu::step_down(out_view_, s_, {from.frontier, std::int64_t(from.edges), from.segments}, up, access_,
+                   options_.count, stream());
     gpu::next_frontier(out_view_, s_, depth, ledger_.bounds(), stream());
     const auto& now = look();
     if (up && now.spent > 0)

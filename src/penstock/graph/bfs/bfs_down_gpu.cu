@@ -7,6 +7,8 @@
 namespace penstock::gpu {
 namespace {
 
+constexpr std::int64_t kClaim = 2048;  // entries that a warp claims at once, on average
+
 template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads)
     walk_segments(ListView g, BfsState s, Index segments, bool guarded) {
@@ -50,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
     if (read) list = list_of<A>(g, v);
     if (list.size() > kSegment) list.end = list.begin;  // walk_segments walks it
     if constexpr (kTogether<A, Count>) {
-      walk_as_one<A>(g, list, v, [&](Index u, Index from) { reach(s, u, from); });
+      walk_as_one<A>(g, list, v, s.all_parents != nullptr, [&](Index u, Index from) { reach(s, u, from); });
     } else if constexpr (A == Access::packed) {
       walk_packed<Count>(g, list, Reach{s});
     } else if constexpr (A == Access::strided) {
@@ -66,7 +68,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <Access A, bool Count>
-void step(const ListView& g, const BfsState& s, Index frontier, Index segments, bool guarded, Stream stream) {
+void step(const ListView& g, const BfsState& s, Frontier from, bool guarded, Stream stream) {
+  const auto [frontier, edges, segments] = from;
   const auto most = full_grid(stream);
   if (segments > 0) {
     const auto blocks = blocks_for(std::int64_t(segments) * 32);
@@ -76,19 +79,22 @@ void step(const ListView& g, const BfsState& s, Index frontier, Index segments, 
   const auto warps = most * (kThreads / 32);
   auto at_once = (frontier + warps - 1) / warps;
   if (at_once > 32 || A == Access::strided) at_once = 32;
+  // A warp that takes 32 long lists is the last one to end.
+  if (const auto fit = kClaim * frontier / std::max<std::int64_t>(1, edges);
+      kTogether<A, Count> && at_once > fit)
+    at_once = std::max<std::int64_t>(1, fit);
   const auto blocks = blocks_for((frontier + at_once - 1) / at_once * 32);
   launch(walk_lists<A, Count>, std::min(blocks, most), stream, g, s, frontier, int(at_once), guarded);
 }
 
 }  // namespace
 
-void step_down(const ListView& g, const BfsState& s, Index frontier, Index segments, bool guarded,
-               Access access, bool count, Stream stream) {
-  if (frontier == 0) return;
+void step_down(const ListView& g, const BfsState& s, Frontier from, bool guarded, Access access, bool count,
+               Stream stream) {
+  if (from.vertices == 0) return;
   const UseDevice use(stream.where);
   with_any_access(access, [&]<Access A>() {
-    count ? step<A, true>(g, s, frontier, segments, guarded, stream)
-          : step<A, false>(g, s, frontier, segments, guarded, stream);
+    count ? step<A, true>(g, s, from, guarded, stream) : step<A, false>(g, s, from, guarded, stream);
   });
 }
 

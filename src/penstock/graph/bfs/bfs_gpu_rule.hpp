@@ -33,7 +33,7 @@ inline constexpr double kAskCost = 3;
 /// those of lists that the sample does not hold; one warp may have to walk all of them.
 inline constexpr std::int64_t kSmallVertices = 64 << 10, kSmallEdges = 16 << 10;
 /// The same for lists in the GPU's own memory, if none has more than kSmallList entries.
-inline constexpr std::int64_t kSmallNearEdges = 256 << 10, kSmallList = 4096;
+inline constexpr std::int64_t kSmallNearEdges = 256 << 10, kSmallList = 1024;
 
 constexpr bool is_small(std::int64_t vertices, std::int64_t long_edges, bool near = false) {
   return vertices <= kSmallVertices && long_edges <= (near ? kSmallNearEdges : kSmallEdges);
@@ -59,28 +59,38 @@ constexpr double up_cost(double open, double frontier_edges, double all_edges, d
 }
 
 // Where all lists are in the GPU's own memory, reads in any order cost about the same, and what binds is how many entries are
-// compared with a bitmap. So the unit of these costs is an entry that a top-down step walks.
-/// Where a list is, and asking a vertex's sample, or the beginning of its packed list.
-inline constexpr double kNearList = 2, kNearAsk = 2, kNearAskPacked = 6;
-/// A step of a probe, which eight lanes do together, one after the other in a list.
-inline constexpr double kNearStep = 4;
+// compared with a bitmap. So the unit of these costs is an entry that a top-down step walks: 5 ps on an H100, 8 of a packed list.
+inline constexpr double kNearList = 2;  // a list of the frontier
+/// What bottom-up steps cost: `ask` for a vertex whose sample is asked, or the beginning of its packed list; `list` for one whose list
+/// is probed, and `step` for each step of the probe, which eight lanes do together, one after the other.
+struct NearCosts {
+  double ask = 2, list = 8, step = 14;
+};
+constexpr NearCosts near_costs(bool packed, bool sampled) {
+  return packed ? NearCosts{.ask = sampled ? 2.0 : 6.0, .list = 8, .step = 35} : NearCosts{};
+}
 
 constexpr double near_down_cost(double vertices, double edges) { return edges + kNearList * vertices; }
-/// What up_cost() is.
-constexpr double near_up_cost(double open, double frontier_edges, double all_edges, double mean_degree) {
-  constexpr double kEntriesOfStep = 8;
+/// What up_cost() is. In graphs with neighbourhoods most lists that a sample leaves open lie elsewhere: half of them are taken to be read
+/// to their ends, unless these are far.
+constexpr double near_up_cost(double open, double frontier_edges, double all_edges, double mean_degree,
+                              const NearCosts& costs) {
+  constexpr double kEntriesOfStep = 8, kMostSteps = 3;
   const double probes = frontier_edges * mean_degree < all_edges ? mean_degree : all_edges / frontier_edges;
-  const double steps = probes / kEntriesOfStep;
-  return open * (kNearList + kNearStep * (steps > 1 ? steps : 1));
+  const double hit = probes > kEntriesOfStep ? probes / kEntriesOfStep : 1;
+  const double all = mean_degree / kEntriesOfStep;
+  const double missed = all > kMostSteps ? kMostSteps : all > 1 ? all : 1;
+  return open * (costs.list + costs.step * (hit + missed) / 2);
 }
 /// What asks_samples() is: whether a bottom-up step is expected to cost less, if each of four entries of a sample is in the frontier with
-/// the same probability. `doubt`: how many times as much such steps are taken to cost.
+/// the same probability; or asking costs little beside the top-down step. `doubt`: how many times as much it is taken to cost.
 constexpr bool asks_near(double vertices, double edges, double all_edges, double unvisited,
-                         double mean_degree, double ask, double doubt) {
+                         double mean_degree, const NearCosts& costs, double doubt) {
+  constexpr double kLittle = 4;
   const double others = edges < all_edges ? 1 - edges / all_edges : 0;
-  const double open = unvisited * others * others * others * others;
-  return near_down_cost(vertices, edges) >
-         doubt * (ask * unvisited + near_up_cost(open, edges, all_edges, mean_degree));
+  const double open = unvisited * others * others * others * others, ask = costs.ask * unvisited;
+  const double up = ask + near_up_cost(open, edges, all_edges, mean_degree, costs);
+  return near_down_cost(vertices, edges) > doubt * (up < kLittle * ask ? up : kLittle * ask);
 }
 
 /// A search reads over the link at most the lists that are not on the GPU, once, and beyond that this share of them and so many

@@ -1,11 +1,13 @@
 #pragma once
 #include "penstock/graph/bfs/bfs_gpu.hpp"
+#include "penstock/graph/bfs/bfs_gpu_rule.hpp"
 #include "penstock/graph/gpu/compact.hpp"
 
 // The data that the kernels of a search share, and the functions that launch them.
 namespace penstock::gpu {
 
-inline constexpr Offset kSegment = 4096;  // entries of a list that one warp walks; longer lists are cut
+/// Entries of a list that one warp walks; longer lists are cut. 4096 took 80 us on an H100, as long as a level of 6 M edges.
+inline constexpr Offset kSegment = 1024;
 // Entries that one probe looks at before a list is cut into segments.
 inline constexpr Offset kLongProbe = 1024;
 
@@ -74,14 +76,20 @@ void begin_search(const BfsState& s, Index source, Stream stream);
 /// Lists the vertices visited since the last call, gives them level `depth`, and counts their edges in g; `far`: and far_edges.
 void next_frontier(const ListView& g, const BfsState& s, Index depth, bool far, Stream stream);
 
-/// Follows the edges out of list[0, frontier) and of the segments. `guarded`: only if counts->down.
-void step_down(const ListView& g, const BfsState& s, Index frontier, Index segments, bool guarded,
-               Access access, bool count, Stream stream);
+struct Frontier {
+  Index vertices = 0;  // list[0, vertices)
+  std::int64_t edges = 0;
+  Index segments = 0;
+};
+/// Follows the edges out of the frontier and of the segments. `guarded`: only if counts->down.
+void step_down(const ListView& g, const BfsState& s, Frontier from, bool guarded, Access access, bool count,
+               Stream stream);
 
 struct UpChoice {
   double frontier = 0, edges = 0, long_edges = 0, all_edges = 0, mean_degree = 0;
   double factor = 1, spare = -1;  // LinkLedger's
   bool near = false;              // BfsState::near
+  NearCosts costs = {};           // if so
   double far_bytes = 0;           // of the frontier's lists
   double bytes_of_entry = 4;      // of a list over the link, on average
 };

@@ -274,7 +274,8 @@ class Member {
       if (!down) down = !step_up(asked, from.far_bytes, cost);
     }
     if (down) {
-      gpu::step_down(out_view_, s_, own.frontier, own.segments, false, access_, options_.count, stream());
+      gpu::step_down(out_view_, s_, {own.frontier, std::int64_t(own.edges), own.segments}, false, access_,
+                     options_.count, stream());
       collect_visited();
     }
     list_frontier(depth);

@@ -77,7 +77,7 @@ __device__ void small_level(const ListView& g, const Queue& q, const Index* now,
     ListOf<A> list;
     if (read) list = list_of<A>(g, v);
     if constexpr (kTogether<A, Count>) {
-      walk_as_one<A>(g, list, v, [&](Index u, Index from) {
+      walk_as_one<A>(g, list, v, q.s.parents != nullptr, [&](Index u, Index from) {
         if (q.claim(u, from)) q.push(u);
       });
     } else if constexpr (A == Access::packed) {

@@ -129,8 +129,9 @@ __global__ void __launch_bounds__(kThreads) add_open(ListView in, BfsState s) {
 
 __global__ void decide(BfsCounts* counts, UpChoice c) {
   const double down = c.near ? near_down_cost(c.frontier, c.edges) : down_cost(c.frontier, c.long_edges);
-  const auto up = c.near ? near_up_cost : up_cost;
-  counts->down = down < c.factor * up(counts->open, c.edges, c.all_edges, c.mean_degree);
+  const double up = c.near ? near_up_cost(counts->open, c.edges, c.all_edges, c.mean_degree, c.costs)
+                           : up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
+  counts->down = down < c.factor * up;
   const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
   counts->limit = up_limit(c.spare, c.far_bytes, most);
 }

@@ -60,11 +60,11 @@ __device__ inline List share_of(List list) {
 template <Access A, bool Count>
 inline constexpr bool kTogether = (A == Access::direct || A == Access::packed) && !Count;
 
-/// Walks them: calls f(u, v) for every u in the list of lane's v.
+/// Walks them: calls f(u, v) for every u in the list of lane's v. `named`: whether v is wanted.
 template <Access A, class F>
-__device__ void walk_as_one(const ListView& g, const ListOf<A>& list, Index v, F&& f) {
-  if constexpr (A == Access::packed) walk_packed_together(g, list, f);
-  else walk_together(list, v, f);
+__device__ void walk_as_one(const ListView& g, const ListOf<A>& list, Index v, bool named, F&& f) {
+  if constexpr (A == Access::packed) walk_packed_together(g, list, named, f);
+  else walk_together(list, v, named, f);
 }
 
 /// Adds the segments of v's list to `segments`; one thread calls.

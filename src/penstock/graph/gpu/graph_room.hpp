@@ -40,7 +40,7 @@ inline constexpr std::int64_t kPackedRoom = 16 << 20;
 /// windows.
 inline constexpr std::int64_t kPathVertexBytes = 9, kPathRoom = 12 << 20;
 /// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
-constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 51; }
+constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 31; }
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
 /// most of the time of their top-down steps.
 inline constexpr std::int64_t kKeptShare = 4;

@@ -100,9 +100,9 @@ __device__ void walk(const List& list, LinkCounts* counts, F&& f) {
 
 /// Walks the lists of all lanes of a warp together, as if they were one: calls f(id, v of the list's lane) for every entry. For lists in
 /// the GPU's own memory, most of which are shorter than a warp is wide. All lanes call it; the lists have fewer than 2^31 entries in
-/// all.
+/// all. `named`: whether v is wanted; -1 otherwise.
 template <class F>
-__device__ void walk_together(const List& list, Index v, F&& f) {
+__device__ void walk_together(const List& list, Index v, bool named, F&& f) {
   constexpr int kBatch = 4;  // loads in flight for each lane
   const int lane = int(threadIdx.x & 31), size = int(list.size());
   int before = size;  // becomes the inclusive, then the exclusive sum over the lanes
@@ -110,20 +110,29 @@ __device__ void walk_together(const List& list, Index v, F&& f) {
   for (int d = 1; d < 32; d *= 2)
     if (const int other = __shfl_up_sync(kAll, before, d); lane >= d) before += other;
   const int total = __shfl_sync(kAll, before, 31);
+  if (total == 0) return;
   before -= size;
-  // Entry n of all is entry n of the array that begins here, if it is in this lane's list.
-  const auto start = reinterpret_cast<unsigned long long>(list.ids + (list.begin - before));
+  Owners owners(size, before);
+  // Entry n of all is entry n of the array that begins here, if it is in this lane's list. Most lists of a warp are near one another, so
+  // they are told by 32 bits.
+  const auto* start = list.ids + (list.begin - before);
+  const int some = __ffs(int(__ballot_sync(kAll, size > 0))) - 1;
+  const auto* first =
+      reinterpret_cast<const Index*>(__shfl_sync(kAll, reinterpret_cast<unsigned long long>(start), some));
+  const auto distance =
+      size > 0
+          ? std::int64_t(reinterpret_cast<std::uintptr_t>(start) - reinterpret_cast<std::uintptr_t>(first)) /
+                std::int64_t(sizeof(Index))
+          : 0;
+  const bool wide = __any_sync(kAll, distance != int(distance));
   for (int base = 0; base < total; base += 32 * kBatch) {
     Index id[kBatch], from[kBatch];
 #pragma unroll
     for (int b = 0; b < kBatch; ++b) {
-      const int n = base + b * 32 + lane;
-      int of = 0;
-#pragma unroll
-      for (int step = 16; step > 0; step /= 2)  // the last lane that has at most n entries before it
-        if (__shfl_sync(kAll, before, of + step) <= n) of += step;
-      const auto* ids = reinterpret_cast<const Index*>(__shfl_sync(kAll, start, of));
-      from[b] = __shfl_sync(kAll, v, of);
+      const int n = base + b * 32 + lane, of = owners.window(base + b * 32);
+      const auto* ids = first + (wide ? __shfl_sync(kAll, (long long)(distance), of)
+                                      : (long long)(__shfl_sync(kAll, int(distance), of)));
+      from[b] = named ? __shfl_sync(kAll, v, of) : -1;
       id[b] = n < total ? read_once(ids + n) : -1;
     }
 #pragma unroll

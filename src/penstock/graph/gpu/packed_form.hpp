@@ -59,7 +59,8 @@ struct PackedListsView {
 };
 
 /// The number of `width` bits (at most 32) that begins at bit `at`. Reads one word, and the next one if it goes on there.
-constexpr std::uint32_t bits_at(const std::uint32_t* words, std::int64_t at, int width) {
+template <class At>
+constexpr std::uint32_t bits_at(const std::uint32_t* words, At at, int width) {
   const auto* w = words + (at >> 5);
   const int skip = int(at & 31);
   std::uint64_t both = w[0];

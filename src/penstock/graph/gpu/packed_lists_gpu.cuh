@@ -138,6 +138,36 @@ __device__ void walk_packed(const ListView& g, const PackedList& list, F&& f) {
   }
 }
 
+/// Says whose entries are in a window of 32, where lanes have runs of entries, one behind the other, some of which may be empty. All lanes
+/// of a warp make it, and ask for one window after the other. Shuffles and loads share a unit that binds such walks, so it takes as few
+/// as it can: a search by five shuffles took as long as a gap's decoding.
+class Owners {
+ public:
+  /// Its run has `size` entries, and `before` lie before it.
+  __device__ Owners(int size, int before) : size_(size), before_(before) {
+    const unsigned live = __ballot_sync(kAll, size > 0);
+    dense_ = (live & (live + 1)) == 0;
+    const int lane = int(threadIdx.x & 31);
+    if (dense_) return;
+    for (int step = 16; step > 0; step /= 2)  // the last lane that has at most `lane` runs before it
+      if (__popc(live & ((1u << (nth_ + step)) - 1)) <= lane) nth_ += step;
+  }
+  /// The lane that has entry base + own lane; for entries behind the last one, the last lane that has any.
+  __device__ int window(int base) {
+    const int at = before_ - base;
+    const unsigned heads = or_warp(size_ > 0 && at >= 0 && at < 32 ? 1u << at : 0u);
+    const int rank = begun_ + __popc(heads & (kAll >> (31 - (threadIdx.x & 31)))) - 1;
+    begun_ += __popc(heads);
+    return dense_ ? rank : __shfl_sync(kAll, nth_, rank);
+  }
+
+ private:
+  int size_, before_;
+  int nth_ = 0;    // the lane of the run with this lane's number, where not all runs are in the first lanes
+  int begun_ = 0;  // runs that begin in earlier windows
+  bool dense_;
+};
+
 /// The chunks that the lanes of a warp hold. Entries are numbered through them.
 struct LaneChunks {
   PackedChunk32 chunk;                  // of this lane
@@ -146,7 +176,9 @@ struct LaneChunks {
   int gap_bits = 0;                     // that its gaps take: behind them are its lengths
   bool near = true;                     // its list is among PackedListsView::near
 };
-constexpr int kGapBits = 10;  // in which gap_bits is passed on: at most 32 gaps of 31 bits
+// How the small numbers of a lane's chunk are passed on together, bit by bit: the bit of a word where its gaps begin; gap_bits, at most 32
+// gaps of 31 bits; near; before.
+constexpr int kAtWord = 5, kGapBits = 10, kNearAt = kAtWord + kGapBits, kBeforeAt = kNearAt + 1;
 
 /// An entry of the chunks, before the gaps of its list are added up.
 struct LaneEntry {
@@ -154,28 +186,37 @@ struct LaneEntry {
   std::uint32_t column = 0, gap = 0, length = 0;
   bool live = false;
 };
-/// Reads entry n of the chunks; `skip`: 1 where these are the first ones of their lists, whose first entries have no gap.
+/// Reads entry n of the chunks, which lane `of` has; `skip`: 1 where these are the first ones of their lists, whose first entries have no
+/// gap. `wide`: whether words are numbered beyond 32 bits.
 template <bool Lengths, class Ones>
-__device__ LaneEntry entry_of(const PackedListsView& p, const LaneChunks& mine, int n, int total, int skip,
-                              Ones ones) {
+__device__ LaneEntry entry_of(const PackedListsView& p, const LaneChunks& mine, int of, int n, int total,
+                              int skip, bool wide, Ones ones) {
   LaneEntry out;
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2)  // the last lane that has at most n entries before it
-    if (const int b = __shfl_sync(kAll, mine.before, out.of + step); b <= n) out.of += step;
-  const int packed =
-      __shfl_sync(kAll, mine.gap_bits | int(mine.near) << kGapBits | mine.before << (kGapBits + 1), out.of);
+  out.of = of;
+  const auto at = mine.chunk.at;
+  const int packed = __shfl_sync(
+      kAll, int(at & 31) | mine.gap_bits << kAtWord | int(mine.near) << kNearAt | mine.before << kBeforeAt,
+      of);
+  std::uint64_t word = __shfl_sync(kAll, std::uint32_t(at >> 5), of);
+  if (wide) word |= std::uint64_t(__shfl_sync(kAll, std::uint32_t(at >> 37), of)) << 32;
   PackedChunk32 c;
-  c.at = __shfl_sync(kAll, (long long)(mine.chunk.at), out.of);
-  c.low = __shfl_sync(kAll, mine.chunk.low, out.of), c.high = __shfl_sync(kAll, mine.chunk.high, out.of);
-  const auto table = __shfl_sync(kAll, mine.table, out.of);
-  out.column = __shfl_sync(kAll, mine.column, out.of);
-  out.entry = n - (packed >> (kGapBits + 1));
+  c.low = __shfl_sync(kAll, mine.chunk.low, of), c.high = __shfl_sync(kAll, mine.chunk.high, of);
+  const auto table = __shfl_sync(kAll, mine.table, of);
+  out.column = __shfl_sync(kAll, mine.column, of);
+  out.entry = n - (packed >> kBeforeAt);
   out.live = n < total;
   if (!out.live) return out;
-  const auto* words = packed >> kGapBits & 1 ? p.near : p.far;
-  if (const int i = out.entry - skip; i >= 0) out.gap = packed_gap(words, c, table, i, ones) + p.step;
-  if constexpr (Lengths)
-    out.length = packed_length(p, words, c.at + (packed & ((1 << kGapBits) - 1)), out.entry);
+  const auto* words = (packed >> kNearAt & 1 ? p.near : p.far) + word;
+  const int bit = packed & ((1 << kAtWord) - 1);
+  if (const int i = out.entry - skip; i >= 0) {
+    const unsigned which = (c.low >> i & 1) | (c.high >> i & 1) << 1;
+    const int begin = bit + packed_bits(c, table, (1u << i) - 1, i, ones);
+    out.gap = bits_at(words, begin, table_width(table, which)) + p.step;
+  }
+  if constexpr (Lengths) {
+    const int end = bit + (packed >> kAtWord & ((1 << kGapBits) - 1));
+    out.length = packed_length(p, words, end, out.entry);
+  }
   return out;
 }
 /// The column of each lane's entry; `carried`: that of the entry before lane 0's, and then of lane 31's. All lanes call it.
@@ -203,6 +244,7 @@ __device__ void walk_chunks(const ListView& g, const PackedList& mine, F&& f) {
   std::uint32_t* const columns = shared_columns + (threadIdx.x & ~31u);
   const PackedListsView& p = g.packed;
   int left = int(mine.size());
+  const bool wide = __any_sync(kAll, left > 0 && mine.at >> 36 != 0);  // a list has fewer than 2^36 bits
   PackedStart start;
   if (left > 0) start = packed_start(p, mine.words, mine.at, mine.vertex);
   LaneChunks chunks{.table = start.table, .column = start.first, .near = mine.words == p.near};
@@ -216,6 +258,7 @@ __device__ void walk_chunks(const ListView& g, const PackedList& mine, F&& f) {
     const int total = __shfl_sync(kAll, chunks.before, 31);
     if (total == 0) break;
     chunks.before -= here;
+    Owners owners(here, chunks.before);
     if (here > 0) {
       chunks.chunk = packed_chunk(mine.words, start.at, here - skip);
       const auto lengths = chunk_end(chunks.chunk, start.table, Popc{});
@@ -231,7 +274,8 @@ __device__ void walk_chunks(const ListView& g, const PackedList& mine, F&& f) {
       Index id[Parts];
 #pragma unroll
       for (int part = 0; part < Parts; ++part)
-        entries[part] = entry_of<Lengths>(p, chunks, base + part * 32 + lane, total, skip, Popc{});
+        entries[part] = entry_of<Lengths>(p, chunks, owners.window(base + part * 32), base + part * 32 + lane,
+                                          total, skip, wide, Popc{});
 #pragma unroll
       for (int part = 0; part < Parts; ++part) {
         const auto& one = entries[part];
@@ -249,9 +293,9 @@ __device__ void walk_chunks(const ListView& g, const PackedList& mine, F&& f) {
 }
 
 /// Walks the lists of all lanes of a warp: calls f(u, v) for every u in v's list. Each lane brings a list, which may be empty. Short
-/// lists come first, together.
+/// lists come first, together. `named`: whether v is wanted; -1 otherwise.
 template <class F>
-__device__ void walk_packed_together(const ListView& g, const PackedList& list, F&& f) {
+__device__ void walk_packed_together(const ListView& g, const PackedList& list, bool named, F&& f) {
   constexpr int kParts = 2;
   const bool is_short = list.size() <= kPackedShort;
   auto together = list;
