@@ -45,19 +45,23 @@ def checksum(comm: Any, rows: np.ndarray, values: np.ndarray) -> int:
 
 
 class Checkpoint:
-    """The states of one solve. All methods are collective. `about` tells solves apart; every rank has the same."""
+    """The states of one solve. All methods are collective. `about` tells solves apart; every rank has the same. `tied`:
+    the method's vectors belong to an M that depends on who owns which rows; where others own them, x alone counts."""
 
-    def __init__(self, comm: Any, path: Any, rows: np.ndarray, about: dict[str, Any]) -> None:
+    def __init__(
+        self, comm: Any, path: Any, rows: np.ndarray, about: dict[str, Any], tied: bool = False
+    ) -> None:
         self.comm, self.path, self.rows = comm, os.path.realpath(os.fspath(path)), rows
         self.about = {"format": _FORMAT, **about}
+        self._owners = _shared_out(comm, rows) if tied else 0
         self.resumed = 0  # the iteration that load() went on from
         self._file = os.path.join(self.path, _STATE)
         self._remedy = f"remove {self._file} to begin anew, or give another checkpoint="
         self._made = self._kept = False  # the folder PATH, and a state in it; on the first rank
 
-    def load(self, vectors: list[np.ndarray]) -> tuple[int, list[float], list[float]] | None:
-        """Fills the vectors with this rank's entries. None where there is no state. ValueError, on all ranks, for one
-        that is damaged or of another solve."""
+    def load(self, vectors: list[np.ndarray]) -> tuple[int, list[float], list[float], bool] | None:
+        """Fills the vectors with this rank's entries. None where there is no state. The last of the answer: whether x
+        alone counts. ValueError, on all ranks, for a state that is damaged or of another solve."""
         state = self.comm.share(self._tell(), root=0)
         if state is None:
             return None
@@ -67,7 +71,8 @@ class Checkpoint:
         agreed(self.comm, lambda: self._read(state, vectors))
         self.resumed = state["iterations"]
         self._made, self._kept = state["made"], True
-        return self.resumed, state["residuals"], state["scalars"]
+        anew = state.get("owners", 0) != self._owners
+        return self.resumed, state["residuals"], state["scalars"], anew
 
     def save(
         self,
@@ -87,6 +92,7 @@ class Checkpoint:
                 **self.about,
                 "folder": name,
                 "made": self._made,
+                "owners": self._owners,
                 "iterations": iterations,
                 "residuals": residuals,
                 "scalars": scalars,
@@ -259,6 +265,12 @@ class Checkpoint:
                 f"{folder}: {name} holds {values.dtype} {values.shape}, not {np.dtype(dtype)} {shape}: {self._remedy}"
             )
         return values
+
+
+def _shared_out(comm: Any, rows: np.ndarray) -> int:
+    """Tells apart who owns which rows."""
+    mine = np.array([zlib.crc32(np.ascontiguousarray(rows, np.int64))], np.int64)
+    return zlib.crc32(np.ascontiguousarray(comm.all_gather(mine))) + 1
 
 
 def _range(rows: np.ndarray) -> tuple[int, int]:

@@ -58,6 +58,8 @@ __all__ = [
 
 Callback = Callable[[np.ndarray], object]
 EVERY = 100  # iterations from one checkpoint to the next
+# M that are the same whoever owns which rows, by the names of their kinds.
+_OF_ANY_OWNERS = {"none", *(kind.__name__.lower() for kind in (Jacobi, Chebyshev))}
 
 
 def _preconditioner(m: Any, a: Any, dtype: np.dtype, symmetric: bool) -> Any:
@@ -229,7 +231,8 @@ def _solve_alike(
             "restart": kept if method == "gmres" else 0,
             "checksum of b": checksum(comm, rows, rhs),
         }
-        states = Checkpoint(comm, path, rows, about)
+        tied = method in ("cg", "pipecg") and about["M"].lower() not in _OF_ANY_OWNERS
+        states = Checkpoint(comm, path, rows, about, tied)
         settings.update(
             checkpoint_every=int(given["checkpoint_every"]), save=states.save, load=states.load
         )

@@ -102,7 +102,7 @@ class DeviceWork : public Outcome {
 
   /// r = b - A x; its norm.
   double residual(T* r, bool x_is_zero = false) {
-    if (x_is_zero) {
+    if (x_is_zero && !this->anew()) {
       pass(CgStart<T>{.in = {b_}, .out = {r, x_}, .norm2 = sums_.data});
     } else {
       multiply(x_, r);
@@ -132,10 +132,12 @@ class DeviceWork : public Outcome {
     const auto here = state_of(vectors);
     const auto all = all_of(vectors);
     SolveState state{.scalars = std::vector<double>(scalars.size()), .vectors = parts_of(here, all.size())};
-    if (!Outcome::load(state)) return false;
+    const bool loaded = Outcome::load(state);
+    if (!loaded && !this->anew()) return false;
     std::size_t i = 0;
     for (T* v : all) copy_async(v, here.data + bytes() * i++, static_cast<std::int64_t>(bytes()), stream_);
     wait_here();
+    if (!loaded) return false;
     auto from = state.scalars.begin();
     for (double* scalar : scalars) *scalar = *from++;
     return true;

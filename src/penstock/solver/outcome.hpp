@@ -34,9 +34,10 @@ class Outcome {
 
   double target() const { return result_.target; }
 
-  /// The norm of the first residual. The solve may end here.
+  /// The norm of the first residual, or of b - A x where a state was read for its x alone. The solve may end here.
   void start(double norm) {
-    result_.residuals.assign(1, norm), result_.residual = norm;
+    if (anew_) correct(norm);
+    else result_.residuals.assign(1, norm), result_.residual = norm;
     if (ended_) return;
     if (!std::isfinite(norm)) not_finite();
     else if (small(norm)) end(Stop::converged, "converged");
@@ -60,7 +61,8 @@ class Outcome {
     state.scalars.insert(state.scalars.end(), {static_cast<double>(stale_), last_check_});
     o_.checkpoints.save(state);
   }
-  /// The reverse; false where there is none. A method's own scalars are then in state.scalars.
+  /// The reverse; false where there is none, or where anew() says that of the vectors x alone counts. A method's own scalars
+  /// are then in state.scalars.
   bool load(SolveState& state) {
     if (ended_ || !o_.checkpoints.load) return false;
     const auto own = state.scalars.size();
@@ -70,9 +72,11 @@ class Outcome {
                 " scalars, not " + std::to_string(own + 2) + ", or a residual missing");
     result_.iterations = saved_ = state.iterations;
     result_.residuals = state.residuals, result_.residual = state.residuals.back();
+    if (state.anew) return anew_ = true, false;
     stale_ = static_cast<int>(state.scalars[own]), last_check_ = state.scalars[own + 1];
     return true;
   }
+  bool anew() const { return anew_; }
   /// Tells that x is current after a time in which it was not, for callbacks that need it (iteration 0 marks them).
   void cycle() {
     if (o_.callback) o_.callback(0, result_.residual);
@@ -149,7 +153,7 @@ class Outcome {
   const SolveOptions& o_;
   std::size_t entry_bytes_;
   SolveResult result_;
-  bool ended_ = false;
+  bool ended_ = false, anew_ = false;
   int stale_ = 0;
   std::int64_t saved_ = 0;  // iterations at the last save
   double last_check_ = std::numeric_limits<double>::infinity();

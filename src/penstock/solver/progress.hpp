@@ -41,6 +41,7 @@ class Progress : public Outcome {
   /// r = b - A x; its norm.
   double residual(std::span<T> r, bool x_is_zero = false) {
     std::array<double, 1> rr;
+    x_is_zero = x_is_zero && !anew();
     if (!x_is_zero) a_.apply(x_, r), sweep.count(a_.rows, 2);
     sweep(a_.rows, x_is_zero ? 2 : 3, rr, [&](std::int64_t f, std::int64_t n, double* s) {
       const T* __restrict from = b_.data() + f;
@@ -58,7 +59,8 @@ class Progress : public Outcome {
   void save(std::initializer_list<double> scalars, std::span<const std::span<T>> vectors) {
     if (saves()) Outcome::save({.scalars = scalars, .vectors = bytes_of(vectors)});
   }
-  /// Goes on from a state that was kept: x, the vectors and the scalars are overwritten. False: there is none.
+  /// Goes on from a state that was kept: x, the vectors and the scalars are overwritten. False: there is none, or none
+  /// but x (anew()): the method begins from b - A x.
   bool load(std::initializer_list<double*> scalars, std::span<const std::span<T>> vectors) {
     SolveState state{.scalars = std::vector<double>(scalars.size()), .vectors = bytes_of(vectors)};
     if (!Outcome::load(state)) return false;

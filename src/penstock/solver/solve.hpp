@@ -15,6 +15,9 @@ struct SolveState {
   std::int64_t iterations = 0;
   std::vector<double> residuals = {};  // those of SolveResult
   std::vector<double> scalars = {};    // the same on every process
+  /// When it is read: M is another one than before, so that directions and recurrences no longer fit. The method takes x and
+  /// the counts, and begins again from b - A x.
+  bool anew = false;
   /// The method's memory: x and other vectors, of each the rows that this process owns.
   std::vector<std::span<std::byte>> vectors;
 };

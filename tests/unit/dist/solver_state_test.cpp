@@ -112,6 +112,38 @@ TEST(SolverState, IsKeptWhenIterationsRunOut) {
   }
 }
 
+TEST(SolverState, OfAnotherMIsReadForItsXAlone) {
+  const auto a = line(800);
+  const auto op = matrix_op<double, double>(a, std::make_shared<SpmvPlans<double>>(), InCore{});
+  const auto before = ilu0<double, double>(a, {.shift = 0.5, .blocks = 50}),
+             now = ilu0<double, double>(a, {.shift = 0.5, .blocks = 7});
+  const std::vector<double> b(800, 1.0);
+  for (const auto method : kMethods) {
+    std::vector<Kept> kept;
+    std::vector<double> x(b.size()), y(b.size()), z(b.size());
+    auto o = keeping(kept, 1'000'000);
+    o.max_iterations = 8;
+    method(op, &before, b, x, o, {});
+    ASSERT_EQ(kept.size(), 1u);
+    auto& state = kept[0];
+    for (std::size_t i = 1; i < state.bytes.size(); ++i)  // all ones: NaN
+      std::ranges::fill(state.bytes[i], std::byte{0xff});
+    auto go_on = from(state);
+    go_on.starts_at_zero = true;  // as the caller says, who has no x
+    go_on.checkpoints.load = [load = go_on.checkpoints.load](SolveState& s) {
+      return s.anew = true, load(s);
+    };
+    const auto rest = method(op, &now, b, y, go_on, {});
+    EXPECT_EQ(rest.stop, Stop::converged) << rest.reason;
+    EXPECT_EQ(std::ssize(rest.residuals), rest.iterations + 1);
+    EXPECT_TRUE(
+        std::equal(state.state.residuals.begin(), state.state.residuals.end() - 1, rest.residuals.begin()));
+    const auto alone = method(op, &now, b, z, {.rtol = 1e-9, .restart = 7}, {});
+    EXPECT_GT(rest.iterations, 8);
+    EXPECT_LE(rest.iterations, 8 + alone.iterations);
+  }
+}
+
 TEST(SolverState, OfAnotherMethodIsRefused) {
   const auto a = line(100);
   const auto op = matrix_op<double, double>(a, std::make_shared<SpmvPlans<double>>(), InCore{});

@@ -31,6 +31,7 @@ Checkpoints checkpoints_of(const nb::dict& d) {
     s.iterations = nb::cast<std::int64_t>(state[0]);
     s.residuals = nb::cast<std::vector<double>>(state[1]);
     s.scalars = nb::cast<std::vector<double>>(state[2]);
+    s.anew = nb::cast<bool>(state[3]);
     return true;
   };
   return c;
