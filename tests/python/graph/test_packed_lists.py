@@ -107,10 +107,7 @@ def test_the_plan_for_a_budget(monkeypatch):
 def test_what_packing_takes_beyond_the_next_search(monkeypatch):
     """A first search of lists as they are locks pages of ordinary memory, a second one reads all for its sample."""
     a = ps.generate.rmat(12, seed=1)
-    offsets, columns = (
-        4 * (a.shape[0] + 1),
-        4 * a.nnz,
-    )  # packing takes 4 bytes of an offset, and a search 8
+    offsets, columns = 8 * (a.shape[0] + 1), 4 * a.nnz
 
     class There:
         kind = "first"

@@ -108,7 +108,12 @@ class DevicePacker {
   /// Sizes of pieces, and the memory that does not depend on the sample.
   bool prepare() {
     const ScopedTimer timer(&parts_.prepare);
-    for (const auto& slot : slots_) drain(slot.stream);
+    drain(copies_);
+    for (auto& slot : slots_) {  // of a pass that met a column twice
+      drain(slot.stream);
+      slot.columns = {}, slot.info = {}, slot.before = {};
+    }
+    all_offsets_ = {};
     const auto fixed = 8 * (n_ + 1) + 4 * n_ + 8 * (groups_ + 1);
     auto entries = options_.piece_bytes / 4;
     if (entries <= 0) {  // what searches take later is free until then
@@ -118,8 +123,6 @@ class DevicePacker {
     }
     const auto all = std::max<std::int64_t>(1, edges_);
     entries_ = std::min(std::max(entries, largest_group()), all);
-    if (entries_ > std::int64_t(0xffffffff))
-      return fails("64 lists exceed the entries that a piece may have");
     const auto usual = std::int64_t(2.0 * double(n_) * (double(entries_) / double(all)));
     const auto most = std::max(std::min(entries_ / kVerticesShare, usual), kAlways * kPackedGroup);
     vertices_ = std::min(most / kPackedGroup, std::max<std::int64_t>(1, groups_)) * kPackedGroup;
