@@ -122,10 +122,8 @@ def test_what_packing_takes_beyond_the_next_search(monkeypatch):
     ):
         monkeypatch.setattr(_gpu, "link_up", lambda gpu, up=up: up)
         assert _gpu._price(a, 0) == pytest.approx(more, abs=2e-9)
-        assert _gpu.gpu_pack_seconds(a, [0]) == pytest.approx((offsets + columns) / min(up, 50e9))
-        assert _gpu.gpu_pack_seconds(a, [0, 1, 0]) == pytest.approx(
-            _gpu.gpu_pack_seconds(a, [0]) / 2
-        )
+        assert _gpu.gpu_pack_seconds(a, 0) == pytest.approx((offsets + columns) / min(up, 50e9))
+        assert _gpu.gpu_pack_seconds(a, 0, 2) == pytest.approx(_gpu.gpu_pack_seconds(a, 0) / 2)
     monkeypatch.setattr(ps.csr_array, "place", "pinned")
     assert _gpu._price(a, 0) == pytest.approx(columns / 25e9, abs=2e-9)
     there = There()
