@@ -325,9 +325,9 @@ def _rate(graph: csr_array, gpu: int) -> float:
     return min(link_up(gpu), PAGEABLE if graph.place == "mapped" else LOCKS)
 
 
-def gpu_pack_seconds(graph: csr_array, gpus: list[int]) -> float:
-    """What GPUs take to pack the lists, each its range: offsets and columns go there once."""
-    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpus[0]) / len(set(gpus))
+def gpu_pack_seconds(graph: csr_array, gpu: int, gpus: int = 1) -> float:
+    """What a GPU, or each of several, takes to pack the lists of its range: offsets and columns go there once."""
+    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpu) / gpus
 
 
 def _price(graph: csr_array, gpu: int) -> float:
@@ -344,14 +344,16 @@ def _price(graph: csr_array, gpu: int) -> float:
         spared += 0.0 if graph.place in ("pinned", "managed") else columns / LOCKS
     else:
         sampled = there[1].facts().get("sample_kind") == "highest_degree"
-        spared = 0.0 if sampled else gpu_pack_seconds(graph, [gpu])
-    return max(0.0, round(gpu_pack_seconds(graph, [gpu]) - spared, 9))
+        spared = 0.0 if sampled else gpu_pack_seconds(graph, gpu)
+    return max(0.0, round(gpu_pack_seconds(graph, gpu) - spared, 9))
 
 
 def _price_of_parts(graph: csr_array, gpus: list[int]) -> float:
     """What several GPUs take to pack their ranges; the CPU packs lists that do not ascend."""
     order = graph._derived.row_order
-    return _packing(graph) if order is not None and not order[0] else gpu_pack_seconds(graph, gpus)
+    if order is not None and not order[0]:
+        return _packing(graph)
+    return gpu_pack_seconds(graph, gpus[0], len(set(gpus)))
 
 
 def pack_seconds(graph: csr_array) -> float:

@@ -292,7 +292,7 @@ def _told(
     elif far or (several == 1 and graph._derived.packed_lists is not None):
         setup += pack_seconds(graph)
     else:
-        setup = gpu_pack_seconds(graph, gpus)
+        setup = gpu_pack_seconds(graph, gpus[0], len(set(gpus)))
     if knows_gpu_graph(graph, gpus, placement, share, 4 if paths and lists == "packed" else 0):
         setup = 0.0
     return SearchPlan(

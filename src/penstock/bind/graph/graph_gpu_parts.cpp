@@ -33,6 +33,14 @@ nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
       if (f.packed_by == PackedBy::cpu) sum.packed_by = PackedBy::cpu;
       sum.pack_seconds = std::max(sum.pack_seconds, f.pack_seconds);
       sum.pack_link_bytes += f.pack_link_bytes;
+      auto& most = sum.pack_parts;
+      const auto& own = f.pack_parts;
+      most = {.prepare = std::max(most.prepare, own.prepare),
+              .look = std::max(most.look, own.look),
+              .send = std::max(most.send, own.send),
+              .sample = std::max(most.sample, own.sample),
+              .wait = std::max(most.wait, own.wait),
+              .finish = std::max(most.finish, own.finish)};
       sum.sample_size = std::min(sum.sample_size, f.sample_size);
       sum.sample_given = i == 0 ? f.sample_given : sum.sample_given && f.sample_given;
       sum.build_seconds = std::max(sum.build_seconds, f.build_seconds);

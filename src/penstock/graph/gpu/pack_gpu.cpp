@@ -1,4 +1,4 @@
-// Packs lists on a device (pack_gpu.hpp). The matrix comes in pieces of whole groups of 64 vertices, three of which are there at once, on
+// Packs lists on a device (pack_gpu.hpp). The matrix comes in pieces of whole groups of 64 vertices, five of which are there at once, on
 // streams of their own: while one travels, others are packed. First each list's bits are counted, by the text that the CPU packs with too; sums over
 // groups say where lists begin; then the bits are written (packed_steps.hpp). The tables are chosen before, by some lists that the
 // CPU reads while the first pieces travel.
@@ -27,8 +27,8 @@ constexpr std::int64_t kVerticesShare = 4;        // a piece has a vertex for so
 constexpr double kSpare = 1.02;                   // of what a sample promises
 constexpr std::int64_t kSpareWords = 16 << 10;
 constexpr std::int64_t kAlways = 64;  // groups that a piece may have, however small
-constexpr int kSlots = 3;
-constexpr std::int64_t kBytesOfEntry = 14;  // more than pieces take for each
+constexpr int kSlots = 5;             // with three the link waited 1 to 2 ms for the CPU's look at some lists
+constexpr std::int64_t kBytesOfEntry = 23;  // more than pieces take for each
 
 /// Bytes that pieces take on the device, what is computed of them included.
 std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices) {
@@ -108,7 +108,12 @@ class DevicePacker {
   /// Sizes of pieces, and the memory that does not depend on the sample.
   bool prepare() {
     const ScopedTimer timer(&parts_.prepare);
-    for (const auto& slot : slots_) drain(slot.stream);
+    drain(copies_);
+    for (auto& slot : slots_) {  // of a pass that met a column twice
+      drain(slot.stream);
+      slot.columns = {}, slot.info = {}, slot.before = {};
+    }
+    all_offsets_ = {};
     const auto fixed = 8 * (n_ + 1) + 4 * n_ + 8 * (groups_ + 1);
     auto entries = options_.piece_bytes / 4;
     if (entries <= 0) {  // what searches take later is free until then
@@ -118,8 +123,6 @@ class DevicePacker {
     }
     const auto all = std::max<std::int64_t>(1, edges_);
     entries_ = std::min(std::max(entries, largest_group()), all);
-    if (entries_ > std::int64_t(0xffffffff))
-      return fails("64 lists exceed the entries that a piece may have");
     const auto usual = std::int64_t(2.0 * double(n_) * (double(entries_) / double(all)));
     const auto most = std::max(std::min(entries_ / kVerticesShare, usual), kAlways * kPackedGroup);
     vertices_ = std::min(most / kPackedGroup, std::max<std::int64_t>(1, groups_)) * kPackedGroup;
@@ -429,7 +432,8 @@ class DevicePacker {
   std::int64_t room_ = 0;  // bytes of the device that words may still take
   PackedCode code_;
   PackedOnGpu out_;
-  Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where)};
+  Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where), Slot(stream_.where),
+                         Slot(stream_.where)};
   std::shared_ptr<Offset> all_offsets_;  // on the device
   std::shared_ptr<Offset> totals_;       // of each slot: words of lists, and of long ones
   PackSeconds parts_;

@@ -19,8 +19,8 @@ Array<const std::byte> as_bytes(const Array<const T>& a) {
 /// which waits for the stream.
 class PartUpload {
  public:
-  /// `inside`: the array is a part of another one, whose other parts may be uploaded at the same time: a page that it shares with the part
-  /// before is not locked, but copied.
+  /// `inside`: the array is a part of another one, whose other parts may be uploaded at the same time. The one before may lock the page that
+  /// both share, and unlock it: what this part has there is copied first.
   PartUpload(const Array<const std::byte>& from, Stream stream, bool inside = false);
   ~PartUpload() { drain(stream_); }  // before the locks go
   PartUpload(const PartUpload&) = delete;
@@ -35,7 +35,7 @@ class PartUpload {
   Array<const std::byte> from_;
   Stream stream_;
   std::vector<std::shared_ptr<void>> locks_;
-  std::vector<std::byte> shared_;  // a copy of the bytes before the first page that is locked
+  std::vector<std::byte> shared_;  // a copy of what lies in such a page
   bool locking_;
   std::int64_t ready_ = 0;  // bytes whose pages are locked, or need not be
 };
