@@ -295,7 +295,7 @@ void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   const bool lists = in.packed.heads && in.sample_size == 0;
   launch(lists ? ask<true> : ask<false>, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in,
          s);
-  compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
+  if (!s.near) compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
 }
 
 void choose_way(const ListView& in, const BfsState& s, const UpChoice& choice, Stream stream) {
