@@ -164,22 +164,27 @@ TEST(BfsRule, ListsOnTheGpuAreAskedWhereFewWouldStayOpen) {
   constexpr NearCosts raw = near_costs(false, true), packed = near_costs(true, false);
   // A web: a fifth and a quarter of 285 M edges, but most neighbours of a vertex are in one place. Asking took 0.12 ms, probing what it left
   // open 0.83, walking 56 M edges 0.36.
-  EXPECT_FALSE(asks_near(0.7e6, 56e6, 285e6, 16e6, 17, raw, 1));
-  EXPECT_FALSE(asks_near(2.8e6, 73e6, 285e6, 13e6, 17, raw, 1));
-  EXPECT_GT(near_up_cost(4.5e6, 73e6, 285e6, 17, raw), near_down_cost(2.8e6, 73e6));
-  EXPECT_FALSE(asks_near(2.8e6, 73e6, 285e6, 13e6, 17, packed, 1));
+  EXPECT_FALSE(asks_near(0.7e6, 56e6, 0, 285e6, 16e6, 17, raw, 1));
+  EXPECT_FALSE(asks_near(2.8e6, 73e6, 0, 285e6, 13e6, 17, raw, 1));
+  EXPECT_GT(near_up_cost(4.5e6, 0, 73e6, 285e6, 17, raw), near_down_cost(2.8e6, 73e6));
+  EXPECT_FALSE(asks_near(2.8e6, 73e6, 0, 285e6, 13e6, 17, packed, 1));
   // A social network: two thirds of the edges leave the frontier, and then a tenth.
-  EXPECT_TRUE(asks_near(9e6, 190e6, 272e6, 12.5e6, 12, raw, 1));
-  EXPECT_TRUE(asks_near(9e6, 190e6, 272e6, 12.5e6, 12, packed, 1));
-  EXPECT_TRUE(asks_near(11e6, 29e6, 272e6, 1.5e6, 12, raw, 1));
+  EXPECT_TRUE(asks_near(9e6, 190e6, 0, 272e6, 12.5e6, 12, raw, 1));
+  EXPECT_TRUE(asks_near(9e6, 190e6, 0, 272e6, 12.5e6, 12, packed, 1));
+  EXPECT_TRUE(asks_near(11e6, 29e6, 0, 272e6, 1.5e6, 12, raw, 1));
   // R-MAT 23: hubs with a fifth of the edges, which nearly all samples have.
-  EXPECT_TRUE(asks_near(5e3, 54e6, 268e6, 4.2e6, 64, raw, 1));
+  EXPECT_TRUE(asks_near(5e3, 54e6, 0, 268e6, 4.2e6, 64, raw, 1));
   // A level that asked in vain makes the next ones doubtful.
-  EXPECT_FALSE(asks_near(5e3, 54e6, 268e6, 4.2e6, 64, raw, 4));
-  EXPECT_FALSE(asks_near(1, 1, 100, 100, 1, raw, 1));
+  EXPECT_FALSE(asks_near(5e3, 54e6, 0, 268e6, 4.2e6, 64, raw, 4));
+  EXPECT_FALSE(asks_near(1, 1, 0, 100, 100, 1, raw, 1));
+  // Lists over the link: a sector of each costs more than the frontier's lists, unless these are there, too.
+  constexpr NearCosts far = near_costs(true, false, 0.2);
+  EXPECT_TRUE(asks_near(1e6, 50e6, 0, 270e6, 1.5e6, 20, packed, 1));
+  EXPECT_GT(near_up_cost(4e5, 4e5, 50e6, 270e6, 20, far), near_down_cost(1e6, 50e6));
+  EXPECT_LT(near_up_cost(4e5, 4e5, 50e6, 270e6, 20, far), near_down_cost(1e6, 50e6, 40e6));
   // A frontier that all edges leave leaves nothing open.
-  EXPECT_EQ(near_up_cost(0, 100, 100, 1, raw), 0);
-  EXPECT_TRUE(asks_near(10, 100, 100, 10, 10, raw, 1));
+  EXPECT_EQ(near_up_cost(0, 0, 100, 100, 1, raw), 0);
+  EXPECT_TRUE(asks_near(10, 100, 0, 100, 10, 10, raw, 1));
 }
 
 TEST(BfsRule, SamplesAreAskedWhereListsWouldCostMore) {

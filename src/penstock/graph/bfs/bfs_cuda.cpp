@@ -217,16 +217,20 @@ class BfsRun {
     const auto begin = Clock::now();
     const auto unvisited = double(work_.candidates - result_.reached);
     const double mean_degree = double(g_.edges()) / double(std::max<std::int64_t>(1, work_.candidates));
-    const auto costs = near_costs(g_.is_packed(), in_view_.sample_size > 0);
-    const bool asks = s_.near ? asks_near(from.frontier, double(from.edges), double(g_.edges()), unvisited,
-                                          mean_degree, costs, doubt_)
-                              : asks_samples(from.frontier, double(from.link_edges), unvisited);
+    // Packed lists are mostly near, or they would have been no better than others.
+    const bool near = s_.near || lists_in().is_packed();
+    const double entry_bytes = lists_in().far_entry_bytes();
+    const double spared = far_bytes(double(from.far_edges), from.far_lists, g_.far_entry_bytes());
+    const auto costs = near_costs(
+        g_.is_packed(), in_view_.sample_size > 0,
+        double(lists_in().far_bytes()) / (entry_bytes * double(std::max<std::int64_t>(1, g_.edges()))));
+    const bool asks = near ? asks_near(from.frontier, double(from.edges), spared, double(g_.edges()),
+                                       unvisited, mean_degree, costs, doubt_)
+                           : asks_samples(from.frontier, double(from.link_edges), unvisited);
     const bool turn = options_.method == BfsMethod::automatic && asks;
     const bool up = turn && in_;
     if (turn && !in_) result_.missed += std::int64_t(from.edges);
     fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
-    const double entry_bytes = lists_in().far_entry_bytes();
-    const double spared = far_bytes(double(from.far_edges), from.far_lists, g_.far_entry_bytes());
     if (up) {
       gpu::ask_samples(in_view_, s_, stream());
       gpu::choose_way(in_view_, s_,
@@ -237,7 +241,7 @@ class BfsRun {
                        .mean_degree = mean_degree,
                        .factor = ledger_.factor(),
                        .spare = ledger_.spare(),
-                       .near = s_.near,
+                       .near = near,
                        .costs = costs,
                        .far_bytes = spared,
                        .bytes_of_entry = entry_bytes},
@@ -251,8 +255,10 @@ class BfsRun {
     gpu::next_frontier(out_view_, s_, depth, ledger_.bounds(), stream());
     const auto& now = look();
     if (up && now.spent > 0)
-      ledger_.add(double(now.spent), up_cost(now.open, double(from.edges), double(g_.edges()), mean_degree),
-                  spared, now.down != 0);
+      ledger_.add(
+          double(now.spent),
+          up_cost(near ? now.open_far : now.open, double(from.edges), double(g_.edges()), mean_degree),
+          spared, now.down != 0);
     if (up) doubt_ = now.down ? 2 * doubt_ : 1;
     const auto kind = !up ? BfsStepKind::top_down : now.down ? BfsStepKind::mixed : BfsStepKind::bottom_up;
     result_.steps.push_back({.kind = kind,

@@ -58,39 +58,52 @@ constexpr double up_cost(double open, double frontier_edges, double all_edges, d
   return open * kSectorCost * (sectors > 1 ? sectors : 1);
 }
 
-// Where all lists are in the GPU's own memory, reads in any order cost about the same, and what binds is how many entries are
-// compared with a bitmap. So the unit of these costs is an entry that a top-down step walks: 5 ps on an H100, 8 of a packed list.
+// Where all or most lists are in the GPU's own memory, what binds is how many entries are compared with a bitmap. So the unit of these
+// costs is an entry that a top-down step walks there: 5 ps on an H100, 8 of a packed list.
 inline constexpr double kNearList = 2;  // a list of the frontier
+/// A byte of a list that is read over the link, in ascending order, and a request for 32 bytes, in these units.
+inline constexpr double kFarByte = 3, kFarSector = 200;
 /// What bottom-up steps cost: `ask` for a vertex whose sample is asked, or the beginning of its packed list; `list` for one whose list
-/// is probed, and `step` for each step of the probe, which eight lanes do together, one after the other.
+/// is probed, and `step` for each step of the probe, which eight lanes do together, one after the other. `far_share` of all lists are
+/// read over the link; they have no answer if there is no sample.
 struct NearCosts {
   double ask = 2, list = 8, step = 14;
+  bool sampled = true;
+  double far_share = 0;
 };
-constexpr NearCosts near_costs(bool packed, bool sampled) {
-  return packed ? NearCosts{.ask = sampled ? 2.0 : 6.0, .list = 8, .step = 35} : NearCosts{};
+constexpr NearCosts near_costs(bool packed, bool sampled, double far_share = 0) {
+  NearCosts costs{.sampled = sampled || !packed, .far_share = far_share};
+  if (packed) costs.step = 35;
+  if (!costs.sampled) costs.ask = 6;
+  return costs;
 }
 
-constexpr double near_down_cost(double vertices, double edges) { return edges + kNearList * vertices; }
-/// What up_cost() is. In graphs with neighbourhoods most lists that a sample leaves open lie elsewhere: half of them are taken to be read
-/// to their ends, unless these are far.
-constexpr double near_up_cost(double open, double frontier_edges, double all_edges, double mean_degree,
-                              const NearCosts& costs) {
+constexpr double near_down_cost(double vertices, double edges, double far_bytes = 0) {
+  return edges + kNearList * vertices + kFarByte * far_bytes;
+}
+/// What up_cost() is, of `open` vertices, `open_far` of which have lists that are read over the link. In graphs with neighbourhoods most
+/// lists that a sample leaves open lie elsewhere: half of them are taken to be read to their ends, unless these are far.
+constexpr double near_up_cost(double open, double open_far, double frontier_edges, double all_edges,
+                              double mean_degree, const NearCosts& costs) {
   constexpr double kEntriesOfStep = 8, kMostSteps = 3;
   const double probes = frontier_edges * mean_degree < all_edges ? mean_degree : all_edges / frontier_edges;
   const double hit = probes > kEntriesOfStep ? probes / kEntriesOfStep : 1;
   const double all = mean_degree / kEntriesOfStep;
   const double missed = all > kMostSteps ? kMostSteps : all > 1 ? all : 1;
-  return open * (costs.list + costs.step * (hit + missed) / 2);
+  const double steps = (hit + missed) / 2;
+  return open * costs.list + (open - open_far) * costs.step * steps + open_far * kFarSector * steps;
 }
 /// What asks_samples() is: whether a bottom-up step is expected to cost less, if each of four entries of a sample is in the frontier with
 /// the same probability; or asking costs little beside the top-down step. `doubt`: how many times as much it is taken to cost.
-constexpr bool asks_near(double vertices, double edges, double all_edges, double unvisited,
+constexpr bool asks_near(double vertices, double edges, double far_bytes, double all_edges, double unvisited,
                          double mean_degree, const NearCosts& costs, double doubt) {
   constexpr double kLittle = 4;
   const double others = edges < all_edges ? 1 - edges / all_edges : 0;
-  const double open = unvisited * others * others * others * others, ask = costs.ask * unvisited;
-  const double up = ask + near_up_cost(open, edges, all_edges, mean_degree, costs);
-  return near_down_cost(vertices, edges) > doubt * (up < kLittle * ask ? up : kLittle * ask);
+  const double unanswered = unvisited * others * others * others * others;
+  const double far = (costs.sampled ? unanswered : unvisited) * costs.far_share;
+  const double open = unanswered * (1 - costs.far_share) + far, ask = costs.ask * unvisited;
+  const double up = ask + near_up_cost(open, far, edges, all_edges, mean_degree, costs);
+  return near_down_cost(vertices, edges, far_bytes) > doubt * (up < kLittle * ask ? up : kLittle * ask);
 }
 
 /// A search reads over the link at most the lists that are not on the GPU, once, and beyond that this share of them and so many

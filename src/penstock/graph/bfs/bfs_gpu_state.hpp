@@ -88,10 +88,10 @@ void step_down(const ListView& g, const BfsState& s, Frontier from, bool guarded
 struct UpChoice {
   double frontier = 0, edges = 0, long_edges = 0, all_edges = 0, mean_degree = 0;
   double factor = 1, spare = -1;  // LinkLedger's
-  bool near = false;              // BfsState::near
-  NearCosts costs = {};           // if so
-  double far_bytes = 0;           // of the frontier's lists
-  double bytes_of_entry = 4;      // of a list over the link, on average
+  bool near = false;              // whether these costs are weighed, instead of those of the link
+  NearCosts costs = {};
+  double far_bytes = 0;       // of the frontier's lists
+  double bytes_of_entry = 4;  // of a list over the link, on average
 };
 /// Asks the samples of all vertices that are not visited. Vertices whose samples do not answer are put into open_list.
 void ask_samples(const ListView& in, const BfsState& s, Stream stream);

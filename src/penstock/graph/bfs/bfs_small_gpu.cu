@@ -15,6 +15,8 @@ struct Queue {
   SmallCounts* count;
   Index depth;  // of the vertices that are reached now
   const ListView& g;
+  unsigned long long long_edges = 0;  // of the vertices that this thread has pushed
+  Index longest = 0;                  // of their lists
 
   /// Reaches u from v. Returns whether this call was the first to do so.
   __device__ bool claim(Index u, Index v) const {
@@ -24,18 +26,30 @@ struct Queue {
     if (s.parents) s.parents[u] = v;
     return true;
   }
-  __device__ void push(Index u) const {
-    next[atomicAdd(&count->size, 1)] = u;
+  /// Threads that push at once reserve their places by one atomic operation.
+  __device__ void push(Index u) {
+    const auto here = cooperative_groups::coalesced_threads();
+    Index at = 0;
+    if (here.thread_rank() == 0) at = atomicAdd(&count->size, Index(here.size()));
+    next[here.shfl(at, 0) + Index(here.thread_rank())] = u;
     const Offset degree = degree_of(g, u);
     if (degree <= g.sample_size) return;
-    atomicAdd(&count->long_edges, static_cast<unsigned long long>(degree));
-    if (degree > kSmallList) atomicMax(&count->longest, Index(degree));
+    long_edges += static_cast<unsigned long long>(degree);
+    if (degree > longest) longest = Index(degree);
+  }
+  /// Adds up what the lanes of a warp have pushed; all of them call it at the end of a level.
+  __device__ void finish() {
+    for (int d = 16; d > 0; d /= 2) long_edges += __shfl_down_sync(kAll, long_edges, d);
+    longest = Index(max_warp(unsigned(longest)));
+    if ((threadIdx.x & 31) != 0 || long_edges == 0) return;
+    atomicAdd(&count->long_edges, long_edges);
+    if (longest > kSmallList) atomicMax(&count->longest, longest);
   }
 };
 
 /// For walks of many lists.
 struct Claim {
-  const Queue& q;
+  Queue& q;
   Index from = 0;
 
   __device__ void begin(Index v) { from = v; }
@@ -46,7 +60,7 @@ struct Claim {
 };
 
 template <Access A, bool Count>
-__device__ void small_level(const ListView& g, const Queue& q, const Index* now, Index size) {
+__device__ void small_level(const ListView& g, Queue& q, const Index* now, Index size) {
   const int lane = int(threadIdx.x & 31);
   const auto warps = Index(gridDim.x * (kThreads / 32));
   const auto warp = Index(blockIdx.x * (kThreads / 32) + threadIdx.x / 32);
@@ -110,7 +124,9 @@ __global__ void __launch_bounds__(kThreads, 2) run_small(ListView g, BfsState s,
     SmallCounts* count = &s.small[turn];
     // It was last read before the barrier that all blocks have passed.
     if (me == 0) s.small[(turn + 1) % 3] = SmallCounts{};
-    small_level<A, Count>(g, {s, next, count, depth + 1, g}, now, size);
+    Queue queue{s, next, count, depth + 1, g};
+    small_level<A, Count>(g, queue, now, size);
+    queue.finish();
     grid.sync();
     size = __ldcg(&count->size);
     const auto long_edges = std::int64_t(__ldcg(&count->long_edges));

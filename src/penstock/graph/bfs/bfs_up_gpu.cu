@@ -128,10 +128,14 @@ __global__ void __launch_bounds__(kThreads) add_open(ListView in, BfsState s) {
 }
 
 __global__ void decide(BfsCounts* counts, UpChoice c) {
-  const double down = c.near ? near_down_cost(c.frontier, c.edges) : down_cost(c.frontier, c.long_edges);
-  const double up = c.near ? near_up_cost(counts->open, c.edges, c.all_edges, c.mean_degree, c.costs)
-                           : up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
-  counts->down = down < c.factor * up;
+  if (c.near) {
+    const double down = near_down_cost(c.frontier, c.edges, c.far_bytes);
+    counts->down = down < near_up_cost(counts->open, c.factor * counts->open_far, c.edges, c.all_edges,
+                                       c.mean_degree, c.costs);
+  } else {
+    const double down = down_cost(c.frontier, c.long_edges);
+    counts->down = down < c.factor * up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
+  }
   const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
   counts->limit = up_limit(c.spare, c.far_bytes, most);
 }
@@ -226,7 +230,7 @@ void ask_samples(const ListView& in, const BfsState& s, Stream stream) {
   const bool lists = in.packed.heads && in.sample_size == 0;
   launch(lists ? ask<true> : ask<false>, few(((s.words + 31) / 32 + kWarps - 1) / kWarps, stream), stream, in,
          s);
-  compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
+  if (!s.near) compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
 }
 
 void count_open(const ListView& in, const BfsState& s, Stream stream) {
