@@ -68,7 +68,7 @@ def listed_memory(
     matrix = 2 * 8 * (rows + 1) + (4 + value) * entries + 8 * rows + 4 * sent
     travelling = coordinate * (given + entries)
     listing = coordinate * entries + 8 * (entries + rows)
-    numbering = coordinate * entries + matrix + 8 * (rows + ghosts)
+    numbering = coordinate * entries + matrix + 16 * (rows + ghosts)
     # Numbers and degrees, which stay, and numbers again for a look whether the pattern is symmetric, or levels and
     # predecessors; levels and offers of ghosts; lists of vertices that travel.
     search = 40 * rows + 24 * ghosts + 16 * sent
