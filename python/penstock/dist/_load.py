@@ -190,10 +190,8 @@ def generator_shape(source: functools.partial) -> tuple[int, int]:
     given.apply_defaults()
     if given.arguments.get("device") is not None:
         raise ValueError("device: ranks generate on the CPU")
-    drawn = (
-        make is generate.rmat
-    )  # of any scale; others are held to 32 bits where their rows are made
-    # A bad argument is named before sizes are taken.
+    drawn = make is generate.rmat  # of any scale
+    # A bad argument is named before sizes are taken; other generators are held to 32 bits here.
     source(_keep=(0, 0) if drawn else _core.kept_range(0, 0, 0, 0))
     rows, cols = _SHAPES[make](given.arguments)
     return int(rows), int(cols)

@@ -35,11 +35,11 @@ class csr_array:
     ----------
     source : the matrix, a path or a generator
         A csr_array (or SciPy's): the same one on all ranks, or on one rank and None on the others, which sends
-        everyone their share. `ps.dist.Entries`: each rank's own entries, in any order, which add up. A path:
-        of a native store each rank maps its rows alone; of a Matrix Market file of
-        coordinates or an edge list, neither packed, each reads a part, twice, and sends entries to whom they belong;
-        any other file is read by rank 0, which needs memory for all of it (`penstock convert FILE A.penstock` makes
-        it a store), and so is every file with "label_propagation" or `scatter="masters"`. A generator,
+        everyone their share. `ps.dist.Entries`: each rank's own entries, in any order, which add up. A path: of a
+        native store each rank maps its rows alone; of a Matrix Market file of coordinates or an edge list, neither
+        packed, each reads a part, twice, and sends entries to whom they belong; any other file is read by rank 0, which
+        needs memory for all of it (`penstock convert FILE A.penstock` makes it a store), and so is every file with
+        "label_propagation" or `scatter="masters"`. A generator,
         `functools.partial(ps.generate.rmat, 20, seed=1)` (also uniform, banded, laplacian, advection_diffusion): each
         rank makes its rows, and nobody holds the whole matrix; an R-MAT graph may have a scale of up to 60.
     comm : ps.dist.Comm

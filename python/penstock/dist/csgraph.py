@@ -54,9 +54,9 @@ def bfs(
         The smallest-numbered vertex one level up with an edge to each vertex, by its number in the whole graph; -9999,
         SciPy's mark, for the source and where there is no path.
     info : dict, where asked for
-        "reached" vertices, the source among them,
-        "depth" and levels found "bottom_up", the same on all ranks; "messages" and "bytes" that
-        this rank sent to find the levels, and how many messages were "lists" and "bitmaps" of vertices.
+        "reached" vertices, the source among them, "depth" and levels found "bottom_up", the same on all ranks;
+        "messages" and "bytes" that this rank sent to find the levels, and how many messages were "lists" and "bitmaps"
+        of vertices.
 
     Levels and predecessors are the same on any number of ranks.
 

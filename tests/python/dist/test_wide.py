@@ -146,6 +146,21 @@ def test_small_matrices_of_entries_hold_all_rows():
         np.testing.assert_allclose(y, a @ np.arange(500.0), rtol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(0, 0), (0, 2**40), (2**40, 0), (N, N), (5, 5)])
+def test_matrices_without_entries(shape):
+    def work(comm):
+        D = of(([], [], None), comm, shape=shape)
+        assert D.shape == shape and D.nnz == 0 and D.listed == (max(shape) > 5)
+        y = D @ np.ones(len(D.cols))
+        if shape == (N, N):
+            levels, info = ps.dist.csgraph.bfs(D, 2**32, return_info=True)
+            assert levels.size == 0 and info["reached"] == 1
+            assert ps.dist.csgraph.connected_components(D)[0] == N
+        return y.size
+
+    assert sum(ps.dist.run(work, 3)) == (5 if shape == (5, 5) else 0)
+
+
 def low(monkeypatch):
     """Graphs of more than 2^8 vertices are listed, so that one process can make them, too."""
     monkeypatch.setattr(numbers, "LIMIT", 1 << 8)

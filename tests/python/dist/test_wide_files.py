@@ -199,3 +199,44 @@ def test_the_partition_command_numbers_what_is_listed_anew(tmp_path):
         run.exit_code != 0
         and "b.mtx:3: the file ends after 900 of the 901" in run.output.replace("\n", " ")
     )
+
+
+def test_at_the_limit(tmp_path):
+    """2^31 rows or columns are listed; 2^31 - 1 rows of few entries are refused, as ever."""
+
+    def work(comm, path):
+        D = ps.dist.csr_array(path, comm)
+
+        def whole(part):
+            return np.concatenate(comm.collect(part)).tolist()
+
+        return (
+            D.listed,
+            D.shape,
+            D.nnz,
+            whole(D.rows),
+            whole(D.cols),
+        )
+
+    last = 2**31 - 1
+    edges = written(tmp_path, "a.tsv", f"0\t{last}\n{last}\t3\n")
+    told = ps.dist.run(lambda comm: work(comm, edges), 2)[1]
+    assert told[:3] == (True, (2**31, 2**31), 2)
+    assert told[3] == [0, 3, last]
+    wide = written(
+        tmp_path,
+        "b.mtx",
+        f"%%MatrixMarket matrix coordinate real general\n3 {2**31} 2\n3 {2**31} 5\n1 1 2\n",
+    )
+    told = ps.dist.run(lambda comm: work(comm, wide), 2)[0]
+    assert told[:3] == (True, (3, 2**31), 2) and told[3] == [0, 2] and told[4] == [0, last]
+    tall = written(
+        tmp_path,
+        "c.mtx",
+        f"%%MatrixMarket matrix coordinate pattern general\n{2**31} 3 1\n{2**31} 3\n",
+    )
+    told = ps.dist.run(lambda comm: work(comm, tall), 2)[0]
+    assert told[:3] == (True, (2**31, 3), 1) and told[3] == [last] and told[4] == [2]
+    fewer = written(tmp_path, "d.tsv", f"0\t{last - 1}\n")
+    with pytest.raises(ValueError, match=f"{last} rows for 1 entries"):
+        ps.dist.run(lambda comm: work(comm, fewer), 2)

@@ -52,7 +52,7 @@ def listed_memory(
     >>> import penstock as ps
     >>> m = ps.dist.listed_memory(entries=10**9, rows=2 * 10**8, ghosts=3 * 10**8)
     >>> round(m.matrix / 1e9, 1), round(m.making / 1e9, 1)
-    (10.0, 32.0)
+    (10.0, 34.0)
     """
     kind = np.dtype(dtype)
     if kind not in (np.dtype(bool), np.float32, np.float64):
@@ -68,7 +68,7 @@ def listed_memory(
     matrix = 2 * 8 * (rows + 1) + (4 + value) * entries + 8 * rows + 4 * sent
     travelling = coordinate * (given + entries)
     listing = coordinate * entries + 8 * (entries + rows)
-    numbering = coordinate * entries + matrix + 8 * (rows + ghosts)
+    numbering = coordinate * entries + matrix + 16 * (rows + ghosts)
     # Numbers and degrees, which stay, and numbers again for a look whether the pattern is symmetric, or levels and
     # predecessors; levels and offers of ghosts; lists of vertices that travel.
     search = 40 * rows + 24 * ghosts + 16 * sent

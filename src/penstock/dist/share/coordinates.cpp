@@ -4,8 +4,10 @@
 #include "penstock/dist/share/coordinates.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <tuple>
 
@@ -144,6 +146,36 @@ std::vector<GlobalIndex> columns_at_owners(Comm& comm, const Coordinates<V>& ent
   return travel(comm, columns, counts, travel_counts(comm, counts));
 }
 
+/// Finds numbers in a sorted list. A table says where those of each range of 2^shift numbers begin: there are at most twice as
+/// many ranges as numbers, so that where these are spread evenly, few are compared.
+class Places {
+ public:
+  explicit Places(std::span<const GlobalIndex> sorted) : sorted_(sorted) {
+    if (sorted.empty()) return;
+    const auto width = static_cast<std::uint64_t>(sorted.back() - sorted.front());
+    shift_ = std::max(
+        0, static_cast<int>(std::bit_width(width)) - static_cast<int>(std::bit_width(sorted.size())));
+    begins_.resize((width >> shift_) + 2);
+    for (const auto number : sorted) ++begins_[range_of(number) + 1];
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+  }
+  /// Of a number that is in the list.
+  std::int64_t of(GlobalIndex number) const {
+    const auto range = range_of(number);
+    const auto* list = sorted_.data();
+    return std::lower_bound(list + begins_[range], list + begins_[range + 1], number) - list;
+  }
+
+ private:
+  std::size_t range_of(GlobalIndex number) const {
+    return static_cast<std::uint64_t>(number - sorted_.front()) >> shift_;
+  }
+
+  std::span<const GlobalIndex> sorted_;
+  int shift_ = 0;
+  std::vector<Index> begins_;
+};
+
 /// The same answer, or error, on all ranks.
 void require_room(Comm& comm, std::int64_t rows, std::int64_t columns) {
   constexpr std::int64_t kMost = std::numeric_limits<Index>::max();
@@ -158,9 +190,14 @@ void require_room(Comm& comm, std::int64_t rows, std::int64_t columns) {
 /// Columns that another rank owns, ascending: by owner, then by number.
 template <class V>
 std::vector<GlobalIndex> ghosts_in(const Coordinates<V>& entries, const Ownership& cols, int me) {
+  const auto& cuts = cols.is_ranges() ? cols.starts() : cols.cuts();
+  const auto foreign = [first = cuts[at(me)], last = cuts[at(me) + 1]](const auto& e) {
+    return e.column < first || e.column >= last;
+  };
   std::vector<GlobalIndex> ghosts;
+  ghosts.reserve(at(std::ranges::count_if(entries, foreign)));
   for (const auto& e : entries)
-    if (cols.owner(e.column) != me) ghosts.push_back(e.column);
+    if (foreign(e)) ghosts.push_back(e.column);
   keep_distinct(ghosts);
   return ghosts;
 }
@@ -190,13 +227,18 @@ DistCsr<V> numbered(const std::shared_ptr<Comm>& comm, std::shared_ptr<const Own
   Array<V> local_values, halo_values;
   if constexpr (!is_pattern<V>)
     local_values = allocate<V>(nnz - halo_nnz), halo_values = allocate<V>(halo_nnz);
+  const auto& cuts = cols->is_ranges() ? cols->starts() : cols->cuts();
+  const auto first_mine = cuts[at(me)], last_mine = cuts[at(me) + 1];
+  const Places ghost_places(ghosts), own_places(cols->list().span());
+  const bool ranged = cols->is_ranges();
   parallel_ranges(n, kNumberedAtOnce, [&](std::int64_t first, std::int64_t last) {
     auto own = local_ptr.data[first], ghost = halo_ptr.data[first];
     for (auto e = begin.data[first]; e < begin.data[last]; ++e) {
       const auto& entry = entries[at(e)];
-      const bool mine = cols->owner(entry.column) == me;
-      const auto place =
-          mine ? cols->local(entry.column) : std::ranges::lower_bound(ghosts, entry.column) - ghosts.begin();
+      const bool mine = entry.column >= first_mine && entry.column < last_mine;
+      const auto place = !mine    ? ghost_places.of(entry.column)
+                         : ranged ? entry.column - first_mine
+                                  : own_places.of(entry.column);
       if constexpr (!is_pattern<V>) (mine ? local_values.data[own] : halo_values.data[ghost]) = entry.value;
       (mine ? local_indices.data[own++] : halo_indices.data[ghost++]) = static_cast<Index>(place);
     }

@@ -16,6 +16,8 @@ struct Coordinate {
   [[no_unique_address]] V value;
 };
 
+static_assert(sizeof(Coordinate<One>) == 16 && sizeof(Coordinate<double>) == 24);
+
 enum class RowCuts { contiguous, balanced };  // equal ranges of numbers; ranges of about equally many entries
 enum class Numbering {
   all,    // a rank holds every number of its range

@@ -49,6 +49,8 @@ class Ownership {
   }  // sums of the counts; ranks() + 1 numbers
   /// Where the ranges of numbers begin, if entries are listed; ranks() + 1 numbers.
   const std::vector<GlobalIndex>& cuts() const { return cuts_; }
+  /// What the rank lists that this was made for.
+  const Array<const GlobalIndex>& list() const { return listed_; }
 
  private:
   template <class F>
