@@ -26,8 +26,8 @@ constexpr std::int64_t kSparseHead = 24;
 constexpr std::int64_t kBatch = 1 << 17;
 
 constexpr std::int64_t kMergedRows = 1024;  // rows of one task of a merge
-constexpr std::int64_t kLate =
-    4;  // sums of other ranks that wait to be merged: more of them hold more memory
+/// Sums of other ranks that wait to be merged, and their rows and entries (about 50 MB): more of them hold more memory.
+constexpr std::int64_t kLate = 4, kLateSize = 1 << 22;
 
 std::int64_t whole_words(std::int64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -267,6 +267,7 @@ class SparseSum final : public TileSum {
   /// pieces wait for those with rows beside theirs.
   void add_late(Rows<P> piece) {
     if (in_parts_ && sums_.back().insert(piece)) return;
+    if ((late_size_ += piece.size()) > kLateSize) merge_late();
     for (auto& runs : late_)
       if (runs.insert(piece)) return;
     if (std::ssize(late_) == kLate) merge_late();
@@ -279,6 +280,7 @@ class SparseSum final : public TileSum {
       sums_.push_back(std::move(runs));
     }
     balance();
+    late_size_ = 0;
   }
   void push(Rows<P> sum) {
     sums_.push_back({});
@@ -332,6 +334,7 @@ class SparseSum final : public TileSum {
   std::vector<Runs<P>> sums_;  // each at least twice as large as the next
   bool in_parts_ = false;      // the last of them is a product whose parts are still coming
   std::vector<Runs<P>> late_;  // pieces that wait to be merged
+  std::int64_t late_size_ = 0;
 };
 
 template <Semiring S, class VA, class VB>
