@@ -365,14 +365,23 @@ TEST(TileParts, AreRowsWithEquallyManyEntriesAndAllOfThem) {
       const auto here =
           indptr[static_cast<std::size_t>(part.end)] - indptr[static_cast<std::size_t>(part.first)];
       EXPECT_LE(here, entries / parts + 1 + longest);
-      if (n > 0) EXPECT_EQ(rows_of_parts(indptr.data(), all, {0, n + 1}, parts), (Span{all.first, part.end}));
+      EXPECT_EQ(rows_of_parts(indptr.data(), all, {0, n + 1}, parts), (Span{all.first, part.end}));
     }
     EXPECT_EQ(at, all.end);
   }
-  EXPECT_EQ(parts_at_once(64, 2, true), 32);
-  EXPECT_EQ(parts_at_once(64, 100, true), 16);
-  EXPECT_EQ(parts_at_once(64, 2, false), 16);
-  EXPECT_EQ(parts_at_once(1, 2, false), 1);
+  EXPECT_EQ(parts_for_owner(64, 64, 0), 32);
+  EXPECT_EQ(parts_for_owner(32, 64, 0), 32) << "nobody waits for the rest";
+  EXPECT_EQ(parts_for_owner(32, 64, 1), 16);
+  EXPECT_EQ(parts_for_owner(32, 64, 100), 8);
+  EXPECT_EQ(parts_for_thief(32, 1), 8);
+  for (std::int64_t idle : {0, 1, 3, 50}) {
+    EXPECT_EQ(parts_for_owner(1, 1, idle), 1);
+    EXPECT_EQ(parts_for_thief(1, idle), 1);
+    for (std::int64_t left = 1; left <= 64; ++left) {
+      EXPECT_LE(parts_for_owner(left, 64, idle), left);
+      EXPECT_LE(parts_for_thief(left, idle), left);
+    }
+  }
 }
 
 TEST(OneSided, RefusesBeforeItBegins) {

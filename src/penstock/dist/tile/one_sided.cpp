@@ -241,8 +241,8 @@ class OneSidedProduct {
     const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, right_of(p))};
     const TileView mask{options_.mask ? current_.mask.data() : nullptr, current_.mask.tile()};
     times_.communication += clock_.lap();
-    for (auto taken = work_.take(current_.product); taken.size() > 0; taken = work_.take(current_.product))
-      compute_parts(p, taken, left, right, mask);
+    const auto take = [&] { return work_.take(current_.product, times_); };
+    for (auto taken = take(); taken.size() > 0; taken = take()) compute_parts(p, taken, left, right, mask);
     times_.communication += clock_.lap();
   }
 
@@ -254,6 +254,7 @@ class OneSidedProduct {
     times_.accumulation += clock_.lap();
     settle_before(sum, p);
     if (taken.size() < p.parts) left.product = current_.product;
+    left.stolen = p.owner != comm_->rank();
     if (p.parts > 1)
       left.tile.in_rows =
           rows_of_parts(reinterpret_cast<const Offset*>(left.data), left.tile.row_span(), taken, p.parts);

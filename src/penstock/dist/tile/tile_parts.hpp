@@ -37,12 +37,17 @@ inline Span rows_of_parts(const Offset* indptr, Span rows, Span which, std::int6
   return {cut(which.first), cut(which.end)};
 }
 
-/// How many of the parts that are left a rank takes at once: many while there are many, as each costs a claim and a product of
-/// its own; few at the end, so that all are done at about the same time (guided self-scheduling: Polychronopoulos and Kuck, IEEE
-/// Transactions on Computers, 1987). A thief, whose tiles are elsewhere, takes half as many.
-constexpr std::int64_t parts_at_once(std::int64_t left, int ranks, bool own) {
-  const std::int64_t sharers = std::clamp(ranks, 2, 4) * (own ? 1 : 2);
-  return std::max<std::int64_t>(left / sharers, 1);
+/// How many of the `left` parts of a product with so many parts its owner takes at once. While no rank is `idle` that is a half,
+/// and then the rest: each run of parts reads B's tile again, and nobody waits. Else as many as each of the sharers would
+/// get, and so ever fewer, which are done at about the same time (guided self-scheduling: Polychronopoulos and Kuck, IEEE
+/// Transactions on Computers, 1987).
+constexpr std::int64_t parts_for_owner(std::int64_t left, std::int64_t parts, std::int64_t idle) {
+  if (idle == 0) return 2 * left > parts ? (left + 1) / 2 : left;
+  return std::max<std::int64_t>(left / std::min<std::int64_t>(idle + 1, 4), 1);
+}
+/// The same of a thief, whose results must travel: half as many as its share.
+constexpr std::int64_t parts_for_thief(std::int64_t left, std::int64_t idle) {
+  return std::max<std::int64_t>(left / (2 * std::clamp<std::int64_t>(idle + 1, 2, 4)), 1);
 }
 
 }  // namespace penstock

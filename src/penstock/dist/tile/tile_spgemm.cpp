@@ -5,6 +5,8 @@
 // merges instead of all later ones, and the matrices that wait are together at most as large as the one that is merged.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/dist/tile/tile_batch.hpp"
@@ -24,6 +26,8 @@ constexpr std::int64_t kSparseHead = 24;
 constexpr std::int64_t kBatch = 1 << 17;
 
 constexpr std::int64_t kMergedRows = 1024;  // rows of one task of a merge
+/// Sums of other ranks that wait to be merged, and their rows and entries (about 50 MB): more of them hold more memory.
+constexpr std::int64_t kLate = 4, kLateSize = 1 << 22;
 
 std::int64_t whole_words(std::int64_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -45,6 +49,14 @@ template <class P>
 struct Runs {
   std::vector<Rows<P>> runs;
 
+  /// Whether the rows lie between these runs, to which they are added then.
+  bool insert(Rows<P>& rows) {
+    const auto next = std::ranges::lower_bound(runs, rows.first, {}, &Rows<P>::first);
+    if (next != runs.end() && next->first < rows.last()) return false;
+    if (next != runs.begin() && std::prev(next)->last() > rows.first) return false;
+    runs.insert(next, std::move(rows));
+    return true;
+  }
   std::int64_t first() const { return runs.front().first; }
   std::int64_t last() const { return runs.back().last(); }
   std::int64_t size() const {
@@ -191,9 +203,7 @@ class SparseSum final : public TileSum {
                    {view.indices, head[2], {}, memory.owner},
                    {}};
     if constexpr (!is_pattern<P>) entries.values = {view.values, head[2], {}, memory.owner};
-    balance();
-    push({head[0], std::move(entries)});
-    balance();
+    add_late({head[0], std::move(entries)});
   }
 
   Offset finish() override {
@@ -248,13 +258,32 @@ class SparseSum final : public TileSum {
     CsrView<One> entries;
     if (mask) entries = rows_of<One>(*mask, rows);
     Rows<P> part{rows.first, product(rows_of<VA>(a, rows), right, mask ? &entries : nullptr)};
-    if (in_parts_ && sums_.back().last() <= rows.first) return sums_.back().runs.push_back(std::move(part));
+    if (in_parts_ && sums_.back().insert(part)) return;
     balance();
     push(std::move(part));
     in_parts_ = true;
   }
+  /// A piece of another rank's sum. Its rows are missing here where that rank has taken parts of the product under way; other
+  /// pieces wait for those with rows beside theirs.
+  void add_late(Rows<P> piece) {
+    if (in_parts_ && sums_.back().insert(piece)) return;
+    if ((late_size_ += piece.size()) > kLateSize) merge_late();
+    for (auto& runs : late_)
+      if (runs.insert(piece)) return;
+    if (std::ssize(late_) == kLate) merge_late();
+    late_.push_back({});
+    late_.back().runs.push_back(std::move(piece));
+  }
+  void merge_late() {
+    for (auto& runs : std::exchange(late_, {})) {
+      balance();
+      sums_.push_back(std::move(runs));
+    }
+    balance();
+    late_size_ = 0;
+  }
   void push(Rows<P> sum) {
-    sums_.push_back({{}});
+    sums_.push_back({});
     sums_.back().runs.push_back(std::move(sum));
   }
   void balance() {
@@ -276,7 +305,7 @@ class SparseSum final : public TileSum {
   }
   void collapse() {
     settle();
-    in_parts_ = false;
+    merge_late();
     while (sums_.size() > 1) merge_last();
     if (!sums_.empty()) return;
     const auto zero = allocate<Offset>(1);
@@ -304,6 +333,8 @@ class SparseSum final : public TileSum {
   TileBatch<VA, VB> batch_;
   std::vector<Runs<P>> sums_;  // each at least twice as large as the next
   bool in_parts_ = false;      // the last of them is a product whose parts are still coming
+  std::vector<Runs<P>> late_;  // pieces that wait to be merged
+  std::int64_t late_size_ = 0;
 };
 
 template <Semiring S, class VA, class VB>

@@ -16,6 +16,9 @@ namespace {
 /// 0, how many rows follow: their numbers, padded to 8 bytes, and then their entries.
 constexpr std::int64_t kDenseHead = 8;
 
+/// Bytes of pieces that wait for a sum's rows to be written.
+constexpr std::int64_t kWaiting = 16 << 20;
+
 /// A dense sum in memory of its own or of others; whoever makes it says which rows have products.
 template <Semiring S, class V>
 class DenseSum : public TileSum {
@@ -37,6 +40,7 @@ class DenseSum : public TileSum {
       written_ = rows.end;
     }
     rows_ = rows_.with(rows);
+    if (written_ == tile_.rows) add_waiting();
   }
 
   void pieces(std::int64_t most, const Piece& piece) override {
@@ -57,12 +61,13 @@ class DenseSum : public TileSum {
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
+    const bool under_way = 0 < written_ && written_ < tile_.rows && product_ >= 0;
+    if (under_way && waiting_bytes_ + bytes <= kWaiting) {
+      waiting_bytes_ += bytes;
+      return waiting_.push_back(std::vector<std::byte>(piece, piece + bytes));
+    }
     begin(tile_.rows);
-    std::int64_t first = 0;
-    std::memcpy(&first, piece, kDenseHead);
-    if (first < 0) return add_named(piece + kDenseHead, -first);
-    const auto* from = reinterpret_cast<const T*>(piece + kDenseHead);
-    add_to(first, from, (bytes - kDenseHead) / kWord);
+    add_now(piece, bytes);
   }
 
   Offset finish() override {
@@ -72,6 +77,13 @@ class DenseSum : public TileSum {
   void take(std::byte*) override {}
 
  protected:
+  void add_now(const std::byte* piece, std::int64_t bytes) {
+    std::int64_t first = 0;
+    std::memcpy(&first, piece, kDenseHead);
+    if (first < 0) return add_named(piece + kDenseHead, -first);
+    const auto* from = reinterpret_cast<const T*>(piece + kDenseHead);
+    add_to(first, from, (bytes - kDenseHead) / kWord);
+  }
   /// Writes the product to y, or adds it.
   void multiply(const CsrView<V>& some, const TileView& a, const TileView& b, T* y, bool write) {
     const auto cols = tile_.cols;
@@ -83,16 +95,25 @@ class DenseSum : public TileSum {
     if (a.product >= 0 && a.product != product_) {
       auto whole = csr_of<V>(a.data, a.tile);
       whole.cols = left.cols;
+      auto memory = std::move(shared_.memory);
       shared_ = spmm_shared<S, V>(whole, right), product_ = a.product;
+      shared_.memory = std::move(memory);
+      if (a.stolen && shared_.copies) shared_.copies = false, shared_.width = right.cols;
     }
     spmm<S, V>(left, right, out, write ? Scale<S>{} : Scale<S>::accumulate(),
                a.product < 0 ? nullptr : &shared_);
   }
   /// The rows before `end` that nothing has been written to are zeros from now on.
   void begin(std::int64_t end) {
-    if (end <= written_) return;
-    std::fill_n(row(written_), (end - written_) * tile_.cols, S::zero());
-    written_ = end;
+    if (end > written_) {
+      std::fill_n(row(written_), (end - written_) * tile_.cols, S::zero());
+      written_ = end;
+    }
+    if (written_ == tile_.rows) add_waiting();
+  }
+  void add_waiting() {
+    for (const auto& piece : std::exchange(waiting_, {})) add_now(piece.data(), std::ssize(piece));
+    waiting_bytes_ = 0;
   }
   T* row(std::int64_t r) { return data_ + r * tile_.cols; }
   void add_named(const std::byte* names, std::int64_t count) {
@@ -110,6 +131,10 @@ class DenseSum : public TileSum {
   T* data_ = nullptr;
 
  private:
+  /// Pieces that came while parts of the first product were written: so the rest is written, too, which is faster than zeros
+  /// that are added to.
+  std::vector<std::vector<std::byte>> waiting_;
+  std::int64_t waiting_bytes_ = 0;
   SpmmShared<T> shared_;  // of the parts of a product
   std::int64_t product_ = -1;
 };
@@ -138,6 +163,7 @@ class SentSum final : public DenseSum<S, V> {
   /// Adds what another rank of this node has for the same tile.
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
     widen();
+    this->begin(tile_.rows);
     Base::add_piece(piece, bytes);
     std::int64_t first = 0;
     std::memcpy(&first, piece, kDenseHead);
@@ -154,7 +180,7 @@ class SentSum final : public DenseSum<S, V> {
   void pieces(std::int64_t most, const TileSum::Piece& piece) override {
     const auto row = tile_.cols * kWord, count = wide_ ? met_ : std::ssize(names_);
     const auto step = (most - 2 * kDenseHead) / (row + kRowName);
-    if (step < 1 || !worth_naming(count, rows_, row)) {
+    if (step < 1 || (!named_ && !worth_naming(count, rows_, row))) {
       widen();
       return Base::pieces(most, piece);
     }
@@ -186,7 +212,8 @@ class SentSum final : public DenseSum<S, V> {
       if (a.indptr[r] < a.indptr[r + 1])
         names_.push_back(static_cast<Index>(at.first + r)), ends.push_back(a.indptr[r]);
     const auto count = std::ssize(names_) - before;
-    if (!worth_naming(count, at, tile_.cols * kWord)) {
+    const bool small = from.product >= 0 && 2 * at.size() < tile_.rows;  // a whole tile would be mostly zeros
+    if (!small && !worth_naming(count, at, tile_.cols * kWord)) {
       names_.resize(static_cast<std::size_t>(before));
       return false;
     }
@@ -197,13 +224,14 @@ class SentSum final : public DenseSum<S, V> {
     hold(before + count);
     if (before > 0) std::copy_n(old.data, before * tile_.cols, data_);
     this->multiply(rows, from, b, this->row(before), true);
-    rows_ = rows_.with(at);
+    rows_ = rows_.with(at), named_ = named_ || small;
     return true;
   }
 
   /// From now on all rows of the tile exist.
   void widen() {
     if (std::exchange(wide_, true)) return;
+    named_ = false;
     const auto few = own_;
     hold(tile_.rows);
     if (names_.empty()) return;
@@ -223,7 +251,8 @@ class SentSum final : public DenseSum<S, V> {
     met_ += std::exchange(marked_[static_cast<std::size_t>(row)], 1) == 0;
   }
 
-  bool wide_ = false;  // data_ has all rows of the tile; else those named in names_, one after the other
+  bool wide_ = false;   // data_ has all rows of the tile; else those named in names_, one after the other
+  bool named_ = false;  // of small parts, which travel with their numbers, however many rows have products
   std::vector<Index> names_;
   std::vector<std::uint8_t> marked_;  // where all rows exist: those with products
   std::int64_t met_ = 0;

@@ -4,6 +4,7 @@
 #include "penstock/dist/tile/tile_work.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <utility>
 
@@ -94,6 +95,7 @@ std::int64_t TileWork::in_turn(std::int64_t g, std::int64_t first, std::int64_t 
 std::int64_t TileWork::open(const TileTimes& so_far) {
   if (const auto n = open_own(); n != kNone) return n;
   if (steal_ == Steal::none || cpus_are_busy()) return kNone;
+  say_idle();
   return steal_ == Steal::locality ? rob_near(so_far) : rob_any(so_far);
 }
 
@@ -105,16 +107,33 @@ std::int64_t TileWork::open_own() {
   return kNone;
 }
 
-Span TileWork::take(std::int64_t n) {
+Span TileWork::take(std::int64_t n, const TileTimes& so_far) {
   const auto& p = product(n);
   if (steal_ == Steal::none) return std::exchange(whole_, n) == n ? Span{0, 0} : Span{0, p.parts};
   const auto there = rest(p);
   if (there <= 0) return {0, 0};
-  const auto wish = parts_at_once(there, plan_.ranks, p.owner == me_);
-  const auto first = mail_.claim(p.owner, 1 + p.turn, wish);
+  const auto idle = p.parts > 1 ? mail_.read(p.owner, 1) : 0;
+  // A thief that would be done after the owner leaves it the rest.
+  if (p.owner != me_ && p.parts > 1 && so_far.flops > 0) {
+    const auto each = p.flops / p.parts * so_far.compute / so_far.flops;
+    if (seconds_left(p, left(p.owner), each, so_far) < each) return {0, 0};
+  }
+  const auto wish = p.owner == me_ ? parts_for_owner(there, p.parts, idle) : parts_for_thief(there, idle);
+  const auto first = mail_.claim(p.owner, counter(p), wish);
   const Span taken{std::min<std::int64_t>(first, p.parts), std::min<std::int64_t>(first + wish, p.parts)};
   if (taken.size() > 0) mail_.claim(p.owner, 0, taken.size());
   return taken;
+}
+
+/// Tells those whose products this rank may take, so that they take fewer of their parts at once.
+void TileWork::say_idle() {
+  if (std::exchange(idle_, true)) return;
+  std::vector<int> owners;
+  for (const auto& v : victims_) owners.push_back(v.rank);
+  for (const auto n : any_) owners.push_back(product(n).owner);
+  std::ranges::sort(owners);
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  for (const auto r : owners) mail_.claim(r, 1, 1);
 }
 
 bool TileWork::cpus_are_busy() {
@@ -127,7 +146,7 @@ bool TileWork::cpus_are_busy() {
 }
 
 /// Whether opening p pays: its owner, who has `left` parts of about this size, or another rank does them meanwhile, and before
-/// the last of them is done, p's tiles must be here and a result back.
+/// the last of them is done, p's tiles must be here and the result of a part back.
 bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t) const {
   if (left < 2) return false;
   const bool gpu = a_.where().is_gpu();
@@ -145,9 +164,22 @@ bool TileWork::worth(const TileProduct& p, std::int64_t left, const TileTimes& t
     const auto sum = c_.sparse
                          ? blob_bytes(true, c_.value, at.rows, at.cols, static_cast<Offset>(p.flops / 2))
                          : c_.bytes_of_sum(p.i, p.j, left_tile.rows_met, left_tile.row_span());
-    moved += kPasses * static_cast<double>(sum);
+    moved += kPasses * static_cast<double>(sum) / p.parts;
   }
-  return static_cast<double>(left - 1) * p.flops / p.parts / flops > moved / bytes;
+  if (p.parts == 1) return static_cast<double>(left - 1) * p.flops / flops > moved / bytes;
+  const auto each = p.flops / p.parts / flops;
+  return seconds_left(p, left, each, t) > moved / bytes + each;
+}
+
+/// What the owner of p, and those who help it, will take for the `left` parts, of which this rank would need `each` seconds a
+/// part. Owners may be faster, where their rows are longer. How fast they are cannot be told exactly, since parts that have
+/// been taken need not be done: the mean of what that would be and of the pace here.
+double TileWork::seconds_left(const TileProduct& p, std::int64_t left, double each,
+                              const TileTimes& t) const {
+  const auto taken = loads_[static_cast<std::size_t>(p.owner)] - left;
+  const auto passed = t.compute + t.communication + t.accumulation;
+  const auto pace = taken > 0 && t.flops > 0 ? passed / static_cast<double>(taken) : each;
+  return static_cast<double>(left) * std::sqrt(each * std::min(each, pace));
 }
 
 std::int64_t TileWork::rob_near(const TileTimes& so_far) {

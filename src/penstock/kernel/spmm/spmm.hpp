@@ -27,7 +27,8 @@ template <class T>
 struct SpmmShared {
   std::int64_t width = 0;  // columns of a panel
   bool copies = false, prefetches = false, streams = false;
-  std::vector<Array<T>> panels;  // those that have been copied
+  Array<T> memory;          // for panels, one behind the other
+  std::int64_t copied = 0;  // columns that are there
 };
 /// Of Y = A X with the whole A.
 template <Semiring S, class V>

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <utility>
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
@@ -209,11 +208,9 @@ SpmmShared<typename S::value_type> spmm_shared(const CsrView<V>& a,
   constexpr auto kSize = static_cast<std::int64_t>(sizeof(T)), kWidth = kPanelBytes / kSize;
   const bool far = a.rows > 0 && x.rows * x.cols > kCacheBytes / kSize && !is_near(a, x.cols * kSize);
   const bool often = far && a.nnz() / kReads >= x.rows;
-  SpmmShared<T> out{x.cols,
-                    often && !begins_with_line(x.data, x.row_step),
-                    far,
-                    a.rows * x.cols >= kStreamedBytes / kSize,
-                    {}};
+  SpmmShared<T> out{x.cols, often && !begins_with_line(x.data, x.row_step),
+                    far,    a.rows * x.cols >= kStreamedBytes / kSize,
+                    {},     0};
   if (!x.row_major()) out.width = std::min(x.cols, kWidth), out.copies = true;
   else if (often && x.cols > kWidth) out.width = kWidth, out.copies = true;
   return out;
@@ -243,10 +240,16 @@ void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typ
   for (std::int64_t c = 0; c < x.cols; c += panels.width) {
     const auto width = std::min(panels.width, x.cols - c);
     auto xs = x.columns(c, width);
-    if (const auto n = static_cast<std::size_t>(c / panels.width); panels.copies && n < panels.panels.size())
-      xs = {panels.panels[n].data, x.rows, width, width, 1};
-    else if (panels.copies) xs = copied(xs, memory);
-    if (shared && memory.size > 0) shared->panels.push_back(std::exchange(memory, {}));
+    if (panels.copies && shared) {
+      if (shared->memory.size < x.rows * x.cols)
+        shared->memory = reuse<T>(x.rows * x.cols), shared->copied = 0;
+      Array<T> here = shared->memory;
+      here.data += c * x.rows, here.size = x.rows * width;
+      if (shared->copied <= c) copied(xs, here), shared->copied = c + width;
+      xs = {here.data, x.rows, width, width, 1};
+    } else if (panels.copies) {
+      xs = copied(xs, memory);
+    }
     const auto ys = y.columns(c, width);
     PieceRows<S> pieces(blocks, width);
     parallel_for(std::ssize(blocks), [&](std::int64_t i) {

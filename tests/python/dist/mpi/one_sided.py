@@ -36,6 +36,18 @@ def check_tiles(comm):
         {"stationary": "cover", "steal": True},
     ):
         np.testing.assert_allclose(ps.dist.matmul(rows, z, **how).collect(), a @ wide)
+    # Parts of products, in tiles that are cut by work.
+    large = ps.generate.rmat(12, 24, seed=5, dtype=np.float64)
+    cut = ps.dist.tiled_array(large, comm, grid=(comm.size, 1), cuts="nonzeros")
+    many = np.random.default_rng(5).random((4096, 400))
+    for steal in (True, "random"):
+        c = ps.dist.matmul(cut, ps.dist.tiled_array(many, like=cut), "c", steal=steal)
+        np.testing.assert_allclose(c.collect(), large @ many)
+        done, parts = np.array([c.times["own"] + c.times["stolen"]]), c.plan().products["parts"]
+        comm.all_reduce(done)
+        assert done[0] == parts.sum() > parts.size
+        d = ps.dist.matmul(cut, cut, "c", steal=steal)
+        np.testing.assert_allclose(d.collect() @ many, large @ (large @ many))
     # Single rows of a sparse B, of which near ones travel as one range; among them are empty ones.
     sparse = ps.generate.rmat(11, 4, seed=3, dtype=np.float64)
     tiles = ps.dist.tiled_array(sparse, comm, 400, 400)
