@@ -149,13 +149,19 @@ def test_pagerank_takes_lists_that_searches_have_packed():
         assert ps.csgraph.pagerank(a, tol=1e-5, return_info=True)[1]["vectors"] == "cpu"
 
 
+def oriented(a):
+    """The oriented lists that were made for a count, by the CPU or out of packed lists."""
+    kept = a._derived.oriented_gpu
+    return kept[2] if kept is not None and kept[2] is not None else a._derived.oriented_lists
+
+
 @pytest.mark.parametrize("near", NEAR)
 @pytest.mark.parametrize("name", SHAPES)
 def test_triangles(name, near):
     a = shape(name)
     expected = ps.csgraph.triangles(a, device="cpu")
     ps.csgraph.triangles(a, device=0, gpu_options=PACKED)
-    lists = a._derived.oriented_lists
+    lists = oriented(a)
     for how in (PACKED, COUNTED):
         got, _ = run(a, near, lists, 24, ps.csgraph.triangles, gpu_options=how)
         assert np.array_equal(got, expected), name
@@ -286,7 +292,7 @@ def test_small_graphs(near):
         of = lists(a) if lists else None
         if of is None:
             function(a, device=0, gpu_options=PACKED, **more)
-            of = a._derived.oriented_lists
+            of = oriented(a)
         got, _ = run(a, near, of, vertex_bytes, function, **more)
         np.testing.assert_allclose(got, expected, rtol=1e-4, err_msg=name)
 
@@ -331,7 +337,7 @@ def test_packed_by_access_by_algorithm_by_gpus(algorithm, near, access, count):
         return
     if lists is None:
         function(a, device=0, gpu_options=how, **more)
-    of = a._derived.oriented_lists if lists is None else lists(a)
+    of = oriented(a) if lists is None else lists(a)
     limit = budget(of, near, vertex_bytes)
     with ps.options(device_memory=limit), ps.record() as events:
         got = function(a, device=gpus if count > 1 else 0, gpu_options=how, **more)

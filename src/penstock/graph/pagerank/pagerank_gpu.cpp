@@ -38,7 +38,8 @@ class DeviceRanks {
   PageRankResult run(const DeviceOp<float>* single, const DeviceOp<double>& in, std::span<const double> out,
                      const ResultTo& to) {
     upload(weights_, out);
-    if (given_.start.empty()) upload(ranks_, filled<double>({}));
+    if (given_.start.empty())
+      pass(RankFill{.in = {weights_}, .out = {ranks_}, .value = 1.0 / static_cast<double>(n_)});
     else upload(ranks_, given_.start);
     control_.phases(single != nullptr, !given_.start.empty(), [&]<class T>(double until) {
       if constexpr (std::same_as<T, float>) phase<T>(*single, until);
