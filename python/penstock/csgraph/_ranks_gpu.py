@@ -82,7 +82,7 @@ def vertex_bytes(arguments: tuple[Any, ...]) -> int:
     """What the vectors take for each vertex; the arguments are those of the core.
 
     >>> vertex_bytes((None, None, None, 0.85, 1e-4, 100)), vertex_bytes((None, None, None, 0.85, 1e-6, 100))
-    (32, 48)
+    (24, 32)
     """
     personalization, dangling, _, _, tol, _ = arguments
     based = personalization is not None or dangling is not None

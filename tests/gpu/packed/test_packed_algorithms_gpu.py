@@ -72,7 +72,7 @@ def test_betweenness_of_undirected_pairs():
 def test_pagerank(name, near):
     a = shape(name)
     into, n = incoming(a), a.shape[0]
-    for tol, vertex_bytes in ((1e-4, 32), (1e-9, 48)):
+    for tol, vertex_bytes in ((1e-4, 24), (1e-9, 32)):
         expected = ps.csgraph.pagerank(a, tol=tol, max_iter=1000, device="cpu")
         for how in (PACKED, COUNTED):
             got, event = run(
@@ -101,10 +101,10 @@ def test_pagerank_with_distributions(near):
             "max_iter": 500,
         }
         expected = ps.csgraph.pagerank(a, device="cpu", **how)
-        got, _ = run(a, near, incoming(a), 64, ps.csgraph.pagerank, **how)
+        got, _ = run(a, near, incoming(a), 48, ps.csgraph.pagerank, **how)
         assert np.abs(got - expected).sum() < 1e-6, name
         start = {**how, "nstart": expected}
-        got, event = run(a, near, incoming(a), 64, ps.csgraph.pagerank, **start)
+        got, event = run(a, near, incoming(a), 48, ps.csgraph.pagerank, **start)
         assert event["steps"] <= 2 and np.abs(got - expected).sum() < 1e-6
 
 
@@ -137,7 +137,7 @@ def test_pagerank_takes_lists_that_searches_have_packed():
     """With device left out, and no other copy of the graph there."""
     a = ps.generate.rmat(19, seed=9)
     expected = ps.csgraph.pagerank(a, device="cpu", tol=1e-5)
-    vectors = 32 * a.shape[0]
+    vectors = 24 * a.shape[0]
     facts = packed_lists(a).facts()
     with ps.options(device_memory=facts["bytes"] + vectors + a.nnz // 51 + (17 << 20)):
         ps.csgraph.bfs(a, 1, device=0, gpu_options=PACKED)
@@ -307,7 +307,7 @@ ALGORITHMS = {
     "connected_components": (ps.csgraph.connected_components, {}, 18, itself),
     "sssp": (ps.csgraph.sssp, {"source": 3}, 13, itself),
     "betweenness_centrality": (ps.csgraph.betweenness_centrality, {"k": 2}, 33, without_repeats),
-    "pagerank": (ps.csgraph.pagerank, {"tol": 1e-5}, 32, incoming),
+    "pagerank": (ps.csgraph.pagerank, {"tol": 1e-5}, 24, incoming),
     "triangles": (ps.csgraph.triangles, {}, 24, None),
     "triangle_count": (ps.csgraph.triangle_count, {}, 24, None),
 }
