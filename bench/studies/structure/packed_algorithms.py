@@ -57,8 +57,13 @@ def told(event: dict[str, Any]) -> str:
     return f"{facts.get('placement')}: {sizes}; {1e3 * event.get('seconds', 0):.2f} ms on the GPU{more}"
 
 
-def alike(got: Any, expected: Any) -> bool:
-    return bool(np.allclose(got, expected, rtol=1e-2, atol=1e-9))
+def unlike(got: Any, expected: Any) -> str:
+    right = np.isclose(got, expected, rtol=1e-2, atol=1e-9)
+    if np.all(right):
+        return ""
+    at = int(np.flatnonzero(~np.ravel(right))[0])
+    values = np.ravel(got)[at], np.ravel(expected)[at]
+    return f"  WRONG: {int(np.sum(~right))} differ, the first is {at}: {values[0]}, not {values[1]}"
 
 
 def measure(a: ps.csr_array, budget: int, calls: int, until: float) -> None:
@@ -80,7 +85,7 @@ def measure(a: ps.csr_array, budget: int, calls: int, until: float) -> None:
                 except Exception as e:  # say it, and go on
                     print(f"  {label:14} {name:12} {type(e).__name__}: {e}", flush=True)
                     continue
-                same = "" if alike(got, expected.setdefault(name, got)) else "  WRONG"
+                same = unlike(got, expected.setdefault(name, got))
                 print(
                     f"  {label:14} {name:12} first {ms[0]:8.1f} later {median(ms[1:]):8.1f} ms; {told(event)}{same}",
                     flush=True,
@@ -90,7 +95,7 @@ def measure(a: ps.csr_array, budget: int, calls: int, until: float) -> None:
         if time.monotonic() < until:
             a.prepare(schedule=ps.Streamed())
             got, ms, _ = timed(lambda: ps.csgraph.pagerank(a, tol=1e-4), calls)
-            same = "" if alike(got, expected.setdefault("pagerank", got)) else "  WRONG"
+            same = unlike(got, expected.setdefault("pagerank", got))
             print(
                 f"  products       pagerank     first {ms[0]:8.1f} later {median(ms[1:]):8.1f} ms{same}"
             )

@@ -224,7 +224,7 @@ def _one_way_home(
         return Home(placement, "asked for", 1)
     if not packs:
         return Home("auto", "the core's choice by bytes", 1)
-    ahead = _PASSES * gpu_pack_seconds(graph, gpu)
+    ahead = _PASSES * 4 * graph.nnz / _rate(graph, gpu)
     return Home(*_home([graph], [gpu], ahead, vertex_bytes=vertex_bytes), 1)
 
 

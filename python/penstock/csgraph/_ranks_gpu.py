@@ -22,6 +22,7 @@ from penstock.csgraph._gpu import (
 )
 from penstock.csgraph._graph import has_symmetric_pattern, readable
 from penstock.csgraph.gpu_options import GpuOptions, settled
+from penstock.csgraph.shortest_paths import pattern
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,14 @@ def chosen(
     arguments: tuple[Any, ...],
 ) -> OnLists | None:
     """Where lists are read, None for products, wherever they are done. ValueError for weights, which lists lack."""
-    pattern = not weighted or graph.dtype == np.bool_
+    plain = not weighted or graph.dtype == np.bool_
     if device is None and gpu_options is None:
-        return _kept(graph, vertex_bytes(arguments)) if pattern else None
+        return _kept(graph, vertex_bytes(arguments)) if plain else None
     gpu = chosen_gpu(graph, device)
     on = settled(gpu_options, "pagerank", gpu is not None)
     if gpu is None:
         return None
-    if not pattern:
+    if not plain:
         raise ValueError(
             f"pagerank on a GPU that device={device!r} names reads neighbour lists, without weights: give "
             "weighted=False; or leave device out and have products there, by A.prepare(schedule=ps.Streamed())"
@@ -81,7 +82,7 @@ def vertex_bytes(arguments: tuple[Any, ...]) -> int:
     """What the vectors take for each vertex; the arguments are those of the core.
 
     >>> vertex_bytes((None, None, None, 0.85, 1e-4, 100)), vertex_bytes((None, None, None, 0.85, 1e-6, 100))
-    (32, 48)
+    (24, 32)
     """
     personalization, dangling, _, _, tol, _ = arguments
     based = personalization is not None or dangling is not None
@@ -93,7 +94,7 @@ def ranks(graph: csr_array, on: OnLists, arguments: tuple[Any, ...], given: Any)
     symmetric = has_symmetric_pattern(graph)
     lists = graph if symmetric else graph.T.formed()
     how, gpu = on.options, on.gpu
-    out = np.diff(readable(graph).indptr).astype(np.float64)
+    out = _core.out_weights(pattern(readable(graph))._core)
     to = as_out(given, (graph.shape[0],), np.float64, [gpu], "pagerank")
     there = one_way(lists, gpu, how.home, how.access == "auto", vertex_bytes(arguments))
     found, *rest, told = _core.pagerank_lists(

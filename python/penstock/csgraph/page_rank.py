@@ -91,8 +91,8 @@ def pagerank(
     once; it does all where GPUs with a plan have no room for A^T's rings and the vectors (50 bytes a vertex).
 
     With `device=0` a step walks the lists of edges into each vertex, raw or packed, where searches keep them, and adds
-    in an order that each list and its place decide. The vectors take 48 bytes a vertex of `options.device_memory`, 32
-    where tol is 1e-5 or more, and with `personalization` or `dangling` 64 and 40; MemoryError where they do not fit.
+    in an order that each list and its place decide. The vectors take 32 bytes a vertex of `options.device_memory`, 24
+    where tol is 1e-5 or more, and with `personalization` or `dangling` 48 and 24; MemoryError where they do not fit.
     With device None, packed lists that are on a GPU as a whole are walked, too, if the vectors fit beside them, where
     a plan of A would stream its entries, or has none and a search would run there.
 

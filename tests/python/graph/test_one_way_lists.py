@@ -124,10 +124,10 @@ def test_a_graph_is_placed_again_where_it_leaves_too_little(fresh, gpus, monkeyp
 def test_bytes_of_the_vectors():
     some = np.ones(3)
     for arguments, expected in (
-        ((None, None, None, 0.85, 1e-5, 1), 32),
-        ((None, None, some, 0.85, 9e-6, 1), 48),
-        ((some, None, None, 0.85, 1e-5, 1), 40),
-        ((None, some, None, 0.85, 0.0, 1), 64),
+        ((None, None, None, 0.85, 1e-5, 1), 24),
+        ((None, None, some, 0.85, 9e-6, 1), 32),
+        ((some, None, None, 0.85, 1e-5, 1), 24),
+        ((None, some, None, 0.85, 0.0, 1), 48),
     ):
         assert _ranks_gpu.vertex_bytes(arguments) == expected
 
@@ -139,7 +139,7 @@ def test_pagerank_takes_packed_lists_without_being_asked(fresh, gpus):
     def chosen(a=fresh, weighted=True):
         return _ranks_gpu.chosen(a, weighted, None, None, arguments)
 
-    enough = There(n, e, 32 * n + e // 51)
+    enough = There(n, e, 24 * n + e // 51)
     with ps.options(device_memory=1 << 30):
         key = (0, "packed", 1 << 30, 0)
         assert chosen() is None
@@ -149,7 +149,7 @@ def test_pagerank_takes_packed_lists_without_being_asked(fresh, gpus):
         values._derived.symmetric_pattern = True
         values._derived.gpu_graph = key, enough
         assert chosen(values) is None and chosen(values, weighted=False).gpu == 0
-        for other in (There(n, e, 31 * n), There(n, e, 64 * n, far=1)):
+        for other in (There(n, e, 23 * n), There(n, e, 64 * n, far=1)):
             fresh._derived.gpu_graph = key, other
             assert chosen() is None
         fresh._derived.gpu_graph = (0, "pinned", 1 << 30, 0), There(n, e, 64 * n, "pinned")
@@ -202,7 +202,7 @@ def test_triangles_orient_out_of_packed_lists(gpus, monkeypatch):
 
 def test_explained(fresh, gpus):
     n = fresh.shape[0]
-    for function, each in (("betweenness_centrality", BETWEEN), ("pagerank", 48)):
+    for function, each in (("betweenness_centrality", BETWEEN), ("pagerank", 32)):
         plan = ps.csgraph.explain(fresh, function, device=0)
         assert plan.lists == "device" and plan.gpu_bytes["vertices"] == each * n
         assert plan.gpu_bytes["sample"] == 0 and plan.link_bytes == 0

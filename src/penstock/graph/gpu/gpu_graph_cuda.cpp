@@ -244,6 +244,7 @@ void GpuGraph::make_room(std::int64_t bytes) {
   if (bytes <= left()) return;
   drain(stream());
   work_.clear();
+  facts_.other_bytes = counts_.bytes();  // nothing else is taken between calls
   if (bytes > left()) forget_sample();
 }
 

@@ -3,6 +3,7 @@
 // extrapolation and the end; ranks come to the host once.
 #include "penstock/graph/pagerank/pagerank_gpu.hpp"
 
+#include <algorithm>
 #include <concepts>
 #include <utility>
 #include <vector>
@@ -26,7 +27,6 @@ class DeviceRanks {
         control_(vectors, options),
         stream_(where),
         sums_(stream_),
-        kept_(n_, 2, where),
         news_(allocate<RankNews>(1, where.is_gpu() ? Place{Memory::pinned} : Place{})) {
     if (given_.dangling.empty()) given_.dangling = given_.personalization;
     based_ = !given_.dangling.empty();
@@ -37,21 +37,18 @@ class DeviceRanks {
 
   PageRankResult run(const DeviceOp<float>* single, const DeviceOp<double>& in, std::span<const double> out,
                      const ResultTo& to) {
-    upload(weights_, out);
-    if (given_.start.empty()) upload(ranks_, filled<double>({}));
-    else upload(ranks_, given_.start);
     control_.phases(single != nullptr, !given_.start.empty(), [&]<class T>(double until) {
-      if constexpr (std::same_as<T, float>) phase<T>(*single, until);
-      else phase<T>(in, until);
+      if constexpr (std::same_as<T, float>) phase<T>(*single, until, out);
+      else phase<T>(in, until, out);
     });
     if (to) {
-      deliver(to, stream_, "ranks", ranks_, 8 * n_);
+      deliver(to, stream_, "ranks", ranks_[0], 8 * n_);
       return control_.result({});
     }
     const auto place = where_.is_gpu() ? Place{Memory::pinned} : Place{};
     const auto owner = reuse_bytes(8 * n_, place);
     const Array<double> ranks{static_cast<double*>(owner.get()), n_, place, owner};
-    copy_async(ranks.data, ranks_, ranks.bytes(), stream_);
+    copy_async(ranks.data, ranks_[0], ranks.bytes(), stream_);
     synchronize(stream_);
     return control_.result(ranks);
   }
@@ -83,21 +80,37 @@ class DeviceRanks {
     return *news_.data;
   }
 
-  /// Takes steps until the change is below `until`.
+  /// Takes steps until the change is below `until`. Vectors are there as long as they are needed: the weights and the ranks in
+  /// float64 before the first step, and the ranks again after the last one.
   template <class T>
-  void phase(const DeviceOp<T>& in, double until) {
-    const DeviceVectors<T> own(n_, based_ ? 6 : 4, where_);
-    T *y = own[0], *weights = own[1], *now = own[2], *other = own[3];
-    T *personal = based_ ? own[4] : nullptr, *sink = based_ ? own[5] : nullptr;
+  void phase(const DeviceOp<T>& in, double until, std::span<const double> out) {
+    DeviceVectors<T> first(n_, 2, where_), next, product, base;
+    DeviceVectors<double> full(n_, 1, where_);
     try {
+      upload(full[0], out);
+      if (!has_ranks_) {
+        ranks_ = {n_, 1, where_};
+        has_ranks_ = true;
+        if (given_.start.empty())
+          pass(RankFill{.in = {full[0]}, .out = {ranks_[0]}, .value = 1.0 / static_cast<double>(n_)});
+        else upload(ranks_[0], given_.start);
+      }
+      T *weights = first[0], *now = first[1];
+      pass(RankBegin<T>{.in = {full[0], ranks_[0]}, .out = {weights, now}, .news = news_.data});
+      double dangling = news().dangling;
+      full = {};
+      control_.enter(until);
+      if (!control_.more()) return;
+      ranks_ = {};
+      next = {n_, 1, where_}, product = {n_, 1, where_};
+      T *other = next[0], *const y = product[0], *personal = nullptr, *sink = nullptr;
       if (based_) {
+        base = {n_, 2, where_};
+        personal = base[0], sink = base[1];
         upload(personal, filled<T>(given_.personalization));
         upload(sink, filled<T>(given_.dangling));
       }
-      pass(RankBegin<T>{.in = {weights_, ranks_}, .out = {weights, now}, .news = news_.data});
-      double dangling = news().dangling;
       RankJumps jumps{};
-      control_.enter(until);
       while (control_.more()) {
         in.apply(now, y, stream_);
         const double sunk = options_.alpha * dangling;
@@ -109,7 +122,9 @@ class DeviceRanks {
         std::swap(now, other);
         control_.took(found.change);
       }
-      if (control_.steps() > 0) take<T>(y, personal, sink, jumps);
+      first = {}, next = {};
+      ranks_ = {n_, 1, where_};
+      take<T>(y, personal, sink, jumps);
     } catch (...) {
       drain(stream_);  // before the vectors are freed
       throw;
@@ -145,10 +160,11 @@ class DeviceRanks {
   template <class T>
   void take(const T* y, const T* personal, const T* sink, const RankJumps& jumps) {
     if (based_)
-      pass(RankTake<T, true>{.in = {y, personal, sink}, .out = {ranks_}, .jumps = jumps, .news = news_.data});
-    else pass(RankTake<T, false>{.in = {y}, .out = {ranks_}, .jumps = jumps, .news = news_.data});
+      pass(RankTake<T, true>{
+          .in = {y, personal, sink}, .out = {ranks_[0]}, .jumps = jumps, .news = news_.data});
+    else pass(RankTake<T, false>{.in = {y}, .out = {ranks_[0]}, .jumps = jumps, .news = news_.data});
     const auto found = news();
-    pass(RankScale{.in = {ranks_}, .out = {ranks_}, .sum = found.change});
+    pass(RankScale{.in = {ranks_[0]}, .out = {ranks_[0]}, .sum = found.change});
     control_.clipped(found.dangling > 0);
     synchronize(stream_);
   }
@@ -161,16 +177,17 @@ class DeviceRanks {
   RankControl control_;
   OwnedStream stream_;
   SumParts sums_;
-  DeviceVectors<double> kept_;
-  double *weights_ = kept_[0], *ranks_ = kept_[1];
+  DeviceVectors<double> ranks_;
+  bool has_ranks_ = false;
   Array<RankNews> news_;
 };
 
 }  // namespace
 
 std::int64_t rank_vertex_bytes(double tol, bool based) {
-  const std::int64_t kept = 2 * sizeof(double), vectors = based ? 6 : 4;
-  return kept + vectors * std::int64_t(RankControl::is_single(tol) ? sizeof(float) : sizeof(double));
+  const std::int64_t entry = RankControl::is_single(tol) ? sizeof(float) : sizeof(double);
+  const std::int64_t before = 2 * sizeof(double) + 2 * entry, steps = (based ? 6 : 4) * entry;
+  return std::max(before, steps);
 }
 
 PageRankResult pagerank_gpu(const DeviceOp<float>* single, const DeviceOp<double>& in,

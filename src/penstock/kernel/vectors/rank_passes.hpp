@@ -110,6 +110,19 @@ struct RankScale {
   constexpr void operator()(double all, const double* v, double* o, double*) const { o[0] = v[0] / all; }
 };
 
+/// ranks = value. The weights are read for nothing: a pass reads a vector.
+struct RankFill {
+  using In = double;
+  using Out = double;
+  static constexpr int kIn = 1, kOut = 1, kSums = 0;
+  const double* in[kIn];
+  double* out[kOut];
+  double value;
+  constexpr bool wanted() const { return true; }
+  constexpr double scalars() const { return value; }
+  constexpr void operator()(double all, const double*, double* o, double*) const { o[0] = all; }
+};
+
 }  // namespace penstock
 
 #define PENSTOCK_FOR_EACH_RANK_PASS(X, T) \

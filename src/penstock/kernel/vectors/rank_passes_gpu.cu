@@ -9,5 +9,6 @@ PENSTOCK_FOR_EACH_RANK_PASS(X, float)
 PENSTOCK_FOR_EACH_RANK_PASS(X, double)
 #undef X
 template void sweep<RankScale>(std::int64_t, const RankScale&, double*, unsigned*, Stream);
+template void sweep<RankFill>(std::int64_t, const RankFill&, double*, unsigned*, Stream);
 
 }  // namespace penstock::gpu
