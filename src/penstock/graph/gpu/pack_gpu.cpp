@@ -203,8 +203,8 @@ class DevicePacker {
     code_ = sample.code;
     out_.repeats = sample.repeats, out_.table_bits = code_.table_bits;
     std::copy_n(code_.tables, kPackedTables, out_.tables);
-    if (!take_words(sample)) return false;
     for (auto& slot : slots_) size_piece(slot);
+    if (!take_words(sample)) return false;
     for (int i = 0; !slots_[i].piece.is_empty(); i = (i + 1) % kSlots) {
       auto& slot = slots_[i];
       if (!write_piece(slot)) return false;
