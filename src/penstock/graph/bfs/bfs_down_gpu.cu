@@ -7,7 +7,7 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr std::int64_t kClaim = 2048;  // entries that a warp claims at once, on average
+constexpr std::int64_t kClaim = 512;  // entries that a warp claims at once, on average
 
 template <Access A, bool Count>
 __device__ void walk_cut(const ListView& g, const BfsState& s, Index segments) {
