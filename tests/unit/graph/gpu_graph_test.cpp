@@ -158,6 +158,10 @@ TEST(BfsRule, SmallFrontiersStayInOneKernel) {
   EXPECT_TRUE(is_small(1, kSmallEdges + 1, true));
   EXPECT_FALSE(is_small(1, kSmallNearEdges + 1, true));
   EXPECT_FALSE(is_small(kSmallVertices + 1, 0, true));
+  EXPECT_TRUE(is_small(1, kSmallNearEdges, true, kSmallList));
+  EXPECT_FALSE(is_small(1, kSmallEdges + 1, true, kSmallList + 1));
+  EXPECT_FALSE(is_small(1, kSmallEdges, true, 2 * kSmallList + 1));
+  EXPECT_TRUE(is_small(1, kSmallEdges, false, kSmallEdges));
 }
 
 TEST(BfsRule, ListsOnTheGpuAreAskedWhereFewWouldStayOpen) {

@@ -184,7 +184,7 @@ class BfsRun {
     auto now = look();
     result_.reached = now.frontier;
     for (Index depth = 0; now.frontier > 0;) {
-      if (is_small(now.frontier, std::int64_t(now.long_edges), s_.near && now.segments == 0)) {
+      if (is_small(now.frontier, std::int64_t(now.long_edges), s_.near, now.segments * gpu::kSegment)) {
         now = small(now, depth);
         if (now.frontier == 0) break;
         fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
@@ -276,11 +276,12 @@ class BfsRun {
     copy_async(s_.levels + source, &zero, 4, stream());
     Index* const changed = &s_.counts->open;
     for (Index depth = 0;; ++depth) {
+      const auto begin = Clock::now();
       fill_async(s_.counts, 0, sizeof(gpu::BfsCounts), stream());
       gpu::scan_level(out_view_, s_.levels, depth, changed, access_, options_.count, stream());
       if (look().open == 0) break;
       result_.depth = depth + 1;
-      result_.steps.push_back({.kind = BfsStepKind::scan, .first_level = depth + 1});
+      result_.steps.push_back({.kind = BfsStepKind::scan, .first_level = depth + 1, .seconds = since(begin)});
     }
   }
 

@@ -7,12 +7,10 @@
 namespace penstock::gpu {
 namespace {
 
-constexpr std::int64_t kClaim = 2048;  // entries that a warp claims at once, on average
+constexpr std::int64_t kClaim = 512;  // entries that a warp claims at once, on average
 
 template <Access A, bool Count>
-__global__ void __launch_bounds__(kThreads)
-    walk_segments(ListView g, BfsState s, Index segments, bool guarded) {
-  if (guarded && !s.counts->down) return;
+__device__ void walk_cut(const ListView& g, const BfsState& s, Index segments) {
   const auto warps = Index(gridDim.x * (kThreads / 32));
   for (auto i = Index(blockIdx.x * (kThreads / 32) + threadIdx.x / 32); i < segments; i += warps) {
     const Segment segment = s.segments[i];
@@ -24,8 +22,17 @@ __global__ void __launch_bounds__(kThreads)
 
 template <Access A, bool Count>
 __global__ void __launch_bounds__(kThreads)
-    walk_lists(ListView g, BfsState s, Index frontier, int at_once, bool guarded) {
+    walk_segments(ListView g, BfsState s, Index segments, bool guarded) {
   if (guarded && !s.counts->down) return;
+  walk_cut<A, Count>(g, s, segments);
+}
+
+/// `segments`: of lists that are on the GPU. Their warps go on with whole lists, so that none waits for the last segment.
+template <Access A, bool Count>
+__global__ void __launch_bounds__(kThreads)
+    walk_lists(ListView g, BfsState s, Index frontier, Index segments, int at_once, bool guarded) {
+  if (guarded && !s.counts->down) return;
+  if constexpr (kTogether<A, Count>) walk_cut<A, Count>(g, s, segments);
   const int lane = int(threadIdx.x & 31);
   for (;;) {
     unsigned first = 0;
@@ -71,7 +78,8 @@ template <Access A, bool Count>
 void step(const ListView& g, const BfsState& s, Frontier from, bool guarded, Stream stream) {
   const auto [frontier, edges, segments] = from;
   const auto most = full_grid(stream);
-  if (segments > 0) {
+  const bool apart = !(kTogether<A, Count> && s.near);
+  if (apart && segments > 0) {
     const auto blocks = blocks_for(std::int64_t(segments) * 32);
     launch(walk_segments<A, Count>, std::min(blocks, most), stream, g, s, segments, guarded);
   }
@@ -83,8 +91,10 @@ void step(const ListView& g, const BfsState& s, Frontier from, bool guarded, Str
   if (const auto fit = kClaim * frontier / std::max<std::int64_t>(1, edges);
       kTogether<A, Count> && at_once > fit)
     at_once = std::max<std::int64_t>(1, fit);
-  const auto blocks = blocks_for((frontier + at_once - 1) / at_once * 32);
-  launch(walk_lists<A, Count>, std::min(blocks, most), stream, g, s, frontier, int(at_once), guarded);
+  const auto together = apart ? 0 : segments;
+  const auto blocks = blocks_for(((frontier + at_once - 1) / at_once + together) * 32);
+  launch(walk_lists<A, Count>, std::min(blocks, most), stream, g, s, frontier, together, int(at_once),
+         guarded);
 }
 
 }  // namespace

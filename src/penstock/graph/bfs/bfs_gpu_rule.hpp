@@ -32,11 +32,16 @@ inline constexpr double kAskCost = 3;
 /// The largest frontiers that the one-kernel mode takes; for larger ones order and balance are worth the launches. Edges are
 /// those of lists that the sample does not hold; one warp may have to walk all of them.
 inline constexpr std::int64_t kSmallVertices = 64 << 10, kSmallEdges = 16 << 10;
-/// The same for lists in the GPU's own memory, if none has more than kSmallList entries.
+/// The same for lists in the GPU's own memory, if none has more than kSmallList entries: a warp takes 20 us for these. None has more than
+/// twice as many otherwise.
 inline constexpr std::int64_t kSmallNearEdges = 256 << 10, kSmallList = 1024;
 
-constexpr bool is_small(std::int64_t vertices, std::int64_t long_edges, bool near = false) {
-  return vertices <= kSmallVertices && long_edges <= (near ? kSmallNearEdges : kSmallEdges);
+/// `longest`: entries of the longest list, or more.
+constexpr bool is_small(std::int64_t vertices, std::int64_t long_edges, bool near = false,
+                        std::int64_t longest = 0) {
+  const bool more = near && longest <= kSmallList;
+  if (near && longest > 2 * kSmallList) return false;
+  return vertices <= kSmallVertices && long_edges <= (more ? kSmallNearEdges : kSmallEdges);
 }
 
 /// The cost of a top-down step from `vertices` vertices with `long_edges` edges in lists that the sample does not hold.

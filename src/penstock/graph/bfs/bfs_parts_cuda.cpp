@@ -254,6 +254,7 @@ class Member {
 
   /// Finds a level. All members take the same decisions, because they have the same sums.
   Sums level(const Sums& from, Index depth) {
+    const auto begin = Clock::now();
     const auto own = own_;
     const auto frontier = double(from.frontier), long_edges = double(from.long_edges);
     const bool turn = options_.method == BfsMethod::automatic &&
@@ -288,7 +289,8 @@ class Member {
                                    .levels = now.frontier > 0,
                                    .frontier = from.frontier,
                                    .edges = from.edges,
-                                   .open = open});
+                                   .open = open,
+                                   .seconds = since(begin)});
     }
     return now;
   }

@@ -130,12 +130,12 @@ __global__ void __launch_bounds__(kThreads, 2) run_small(ListView g, BfsState s,
     grid.sync();
     size = __ldcg(&count->size);
     const auto long_edges = std::int64_t(__ldcg(&count->long_edges));
-    const bool has_long = __ldcg(&count->longest) > kSmallList;
+    const auto longest = std::int64_t(__ldcg(&count->longest));
     if (size > 0) ++depth;
     reached += size;
     Index* const other = now;
     now = next, next = other;
-    if (size == 0 || !is_small(size, long_edges, s.near && !has_long)) break;
+    if (size == 0 || !is_small(size, long_edges, s.near, longest)) break;
   }
   if (me == 0) s.counts->depth = depth, s.counts->frontier = size, s.counts->reached = reached;
   if (size == 0) return;
