@@ -22,7 +22,7 @@ MOST_ROWS = (
 )
 _MOST_LINES = 2**20  # that are counted one by one; of a larger matrix, groups of rows
 _CELLS_OF_PART = 16  # groups of lines for each part, among which cuts are chosen
-_MOST_GROUPS = 1024  # 8 MB of counts
+_MOST_GROUPS = 1024  # about: 8 MB of counts
 _COLUMNS = 64  # of the dense B by which "auto" predicts
 _WORTH = 0.95  # of the time with equal tiles
 _SHARP = 16  # a norm so high is nearly the largest load, and still says which of two cuts is the better one
@@ -56,7 +56,7 @@ def work_cuts(
     Parameters
     ----------
     counts : _core.EntryCounts
-        Collective: all ranks come here, and find the same.
+        Collective: all ranks come here.
     by : str
         "nonzeros": entries of A, so that ranks have equally many, and equally many of them in whole rows of tiles: the
         work of a product with a dense B where A or C stays. "flops": products of entries in each tile of A @ A, where C
@@ -105,7 +105,8 @@ class _Seen:
         sides = [np.minimum(np.arange(-(-n // width) + 1) * width, n) for n in (rows, cols)]
         row, col = lines[: sides[0].size - 1], lines[sides[0].size - 1 :]
         weights = [row, col, row + col] if self.alike else [row, col]
-        groups = [min(_MOST_GROUPS, max(_CELLS_OF_PART * p, 256)) for p in self.parts]
+        most = _MOST_GROUPS // (4 if self.alike else 2)  # of each weight, and of equal groups
+        groups = [min(most, max(_CELLS_OF_PART * p, 256)) for p in self.parts]
         single: list[list[np.ndarray]] = [[], []]  # best for rows or columns alone
         edges = []
         for s in (0, 1):

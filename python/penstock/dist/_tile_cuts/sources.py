@@ -95,4 +95,5 @@ def cut_by_work(
     if min(counts.shape) == 0:
         return None
     network = network_of(comm) if by == "auto" else None
-    return work_cuts(counts, by, (tiles[0], tiles[1]), grid, fixed=fixed, network=network)
+    cut = work_cuts(counts, by, (tiles[0], tiles[1]), grid, fixed=fixed, network=network)
+    return comm.share(cut, 0)  # networks, and the last bits of sums, may differ between hosts
