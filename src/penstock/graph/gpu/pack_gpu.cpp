@@ -1,4 +1,4 @@
-// Packs lists on a device (pack_gpu.hpp). The matrix comes in pieces of whole groups of 64 vertices, five of which are there at once, on
+// Packs lists on a device (pack_gpu.hpp). The matrix comes in pieces of whole groups of 64 vertices, three of which are there at once, on
 // streams of their own: while one travels, others are packed. First each list's bits are counted, by the text that the CPU packs with too; sums over
 // groups say where lists begin; then the bits are written (packed_steps.hpp). The tables are chosen before, by some lists that the
 // CPU reads while the first pieces travel.
@@ -26,9 +26,9 @@ constexpr std::int64_t kLeastEntries = 64 << 10;  // smaller pieces are all wait
 constexpr std::int64_t kVerticesShare = 4;        // a piece has a vertex for so many entries at most
 constexpr double kSpare = 1.02;                   // of what a sample promises
 constexpr std::int64_t kSpareWords = 16 << 10;
-constexpr std::int64_t kAlways = 64;  // groups that a piece may have, however small
-constexpr int kSlots = 5;             // with three the link waited 1 to 2 ms for the CPU's look at some lists
-constexpr std::int64_t kBytesOfEntry = 23;  // more than pieces take for each
+constexpr std::int64_t kAlways = 64;        // groups that a piece may have, however small
+constexpr int kSlots = 3;                   // five took 1.5 ms more of 30 (H100)
+constexpr std::int64_t kBytesOfEntry = 14;  // more than pieces take for each
 
 /// Bytes that pieces take on the device, what is computed of them included.
 std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices) {
@@ -432,8 +432,7 @@ class DevicePacker {
   std::int64_t room_ = 0;  // bytes of the device that words may still take
   PackedCode code_;
   PackedOnGpu out_;
-  Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where), Slot(stream_.where),
-                         Slot(stream_.where)};
+  Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where)};
   std::shared_ptr<Offset> all_offsets_;  // on the device
   std::shared_ptr<Offset> totals_;       // of each slot: words of lists, and of long ones
   PackSeconds parts_;
