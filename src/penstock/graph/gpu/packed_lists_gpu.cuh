@@ -139,8 +139,8 @@ __device__ void walk_packed(const ListView& g, const PackedList& list, F&& f) {
 }
 
 /// Says whose entries are in a window of 32, where lanes have runs of entries, one behind the other, some of which may be empty. All lanes
-/// of a warp make it, and ask for one window after the other. Shuffles and loads share a unit that binds such walks, so it takes as few
-/// as it can: a search by five shuffles took as long as a gap's decoding.
+/// of a warp make it, and ask for one window after the other. Shuffles and loads share a unit of the GPU, so a window takes one reduction,
+/// where a search takes five shuffles.
 class Owners {
  public:
   /// Its run has `size` entries, and `before` lie before it.
