@@ -94,7 +94,7 @@ def emogi(
         command = [program, "-f", f"{stem}.bel", "-t", 1, "-m", memory, "-d", 0]
         roots: list[list[Any]] = [[]]
         if algorithm.has_source:
-            each = [["-r", s, "-i", 1] for s in starts[:EMOGI_ROOTS]]
+            each = [["-r", s] for s in starts[:EMOGI_ROOTS]]  # -i would begin at 0
             roots = [["-r", 0, "-i", run.args.sources]] if evenly else each
         said = ""
         for root in roots:

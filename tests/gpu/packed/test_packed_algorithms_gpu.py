@@ -24,7 +24,7 @@ def budget(lists, near, vertex_bytes):
     if near is None:
         return None
     facts = packed_lists(lists).facts()
-    fixed = (16 << 20) + lists.nnz // 51 + (1 << 12) + vertex_bytes * lists.shape[0]
+    fixed = (16 << 20) + _core.cut_list_bytes(lists.nnz) + (1 << 12) + vertex_bytes * lists.shape[0]
     return facts["head_bytes"] + fixed + int(near * facts["list_bytes"])
 
 
@@ -139,7 +139,7 @@ def test_pagerank_takes_lists_that_searches_have_packed():
     expected = ps.csgraph.pagerank(a, device="cpu", tol=1e-5)
     vectors = 24 * a.shape[0]
     facts = packed_lists(a).facts()
-    with ps.options(device_memory=facts["bytes"] + vectors + a.nnz // 51 + (17 << 20)):
+    with ps.options(device_memory=facts["bytes"] + vectors + _core.cut_list_bytes(a.nnz) + (17 << 20)):
         ps.csgraph.bfs(a, 1, device=0, gpu_options=PACKED)
         with ps.record() as events:
             got, told = ps.csgraph.pagerank(a, tol=1e-5, return_info=True)
@@ -243,7 +243,7 @@ def test_searches_and_centrality_in_turns():
     n, facts = a.shape[0], packed_lists(a).facts()
     levels = ps.csgraph.bfs(a, 3, device="cpu")
     expected = ps.csgraph.betweenness_centrality(a, k=2, device="cpu")
-    room = facts["bytes"] + 34 * n + a.nnz // 51 + (16 << 20)
+    room = facts["bytes"] + 34 * n + _core.cut_list_bytes(a.nnz) + (16 << 20)
     with ps.options(device_memory=room):
         for _ in range(3):
             with ps.record() as events:

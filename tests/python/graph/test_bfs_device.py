@@ -157,7 +157,7 @@ def test_several_gpus_where_they_are_named_or_one_is_too_small(monkeypatch, grap
         with pytest.raises(ValueError, match=message):
             _gpu.chosen_gpus(graph, bad)
     # vertices, the last offset, edges, pieces of long lists
-    room = graph.shape[0] * 42 + 8 + graph.nnz * 4 + graph.nnz // 51
+    room = graph.shape[0] * 42 + 8 + graph.nnz * 4 + _core.cut_list_bytes(graph.nnz)
     for gpus, memory, expected in (
         (2, room, [0]),
         (2, room - 1, [0, 1]),

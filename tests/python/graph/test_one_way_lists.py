@@ -64,7 +64,7 @@ class There:
 
 def room(a, vertex_bytes):
     """What packed lists need, those arrays included."""
-    kept = _gpu.packed_bytes(a) + (16 << 20) + a.nnz // 51
+    kept = _gpu.packed_bytes(a) + (16 << 20) + _core.cut_list_bytes(a.nnz)
     return kept + vertex_bytes * a.shape[0] + (1 << 20)
 
 
@@ -85,7 +85,7 @@ def test_packed_where_they_fit_beside_what_the_algorithm_takes(fresh, gpus):
 @pytest.mark.parametrize("enough", [True, False])
 def test_lists_beside_the_reversed_edges_are_taken_where_they_leave_room(fresh, gpus, enough):
     n, e, budget = fresh.shape[0], fresh.nnz, 1 << 30
-    there = There(n, e, BETWEEN * n + e // 51 - (0 if enough else 1))
+    there = There(n, e, BETWEEN * n + _core.cut_list_bytes(e) - (0 if enough else 1))
     fresh._derived.gpu_graph = (0, "packed", budget // 2, 0), there
     with ps.options(device_memory=budget):
         for placement in ("auto", "packed"):
@@ -107,7 +107,7 @@ def test_a_graph_is_placed_again_where_it_leaves_too_little(fresh, gpus, monkeyp
     monkeypatch.setattr(_core, "gpu_graph", gpu_graph)
     with ps.options(device_memory=1 << 30):
         key = (0, "packed", 1 << 30, 0)
-        fresh._derived.gpu_graph = key, There(n, e, 18 * n + e // 51)
+        fresh._derived.gpu_graph = key, There(n, e, 18 * n + _core.cut_list_bytes(e))
         _gpu.one_way(fresh, 0, "packed", True, BETWEEN)
         assert made == [("packed", "the lists", {"vertex_bytes": BETWEEN})]
         _gpu.gpu_graph(fresh, 0, "packed")  # a search takes less
@@ -139,7 +139,7 @@ def test_pagerank_takes_packed_lists_without_being_asked(fresh, gpus):
     def chosen(a=fresh, weighted=True):
         return _ranks_gpu.chosen(a, weighted, None, None, arguments)
 
-    enough = There(n, e, 24 * n + e // 51)
+    enough = There(n, e, 24 * n + _core.cut_list_bytes(e))
     with ps.options(device_memory=1 << 30):
         key = (0, "packed", 1 << 30, 0)
         assert chosen() is None

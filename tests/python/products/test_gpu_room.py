@@ -54,7 +54,7 @@ def test_x_and_a_ring_decide_about_panels():
 
 def test_a_graph_fits_with_its_vertices():
     vertices, edges = 1000, 50_000
-    needed = 42 * vertices + 8 + 4 * edges + edges // 51
+    needed = 42 * vertices + 8 + 4 * edges + _core.cut_list_bytes(edges)
     assert _core.gpu_graph_fits(vertices, edges, needed, GIB)
     assert not _core.gpu_graph_fits(vertices, edges, needed - 1, GIB)
     assert _core.gpu_graph_fits(vertices, edges, 0, (512 << 20) + needed)

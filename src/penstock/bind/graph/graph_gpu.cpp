@@ -204,6 +204,8 @@ void graph_gpu(nb::module_& m) {
       "made otherwise, by the GPU from pieces of so many bytes of columns (0: what is fastest); paths: these "
       "are for shortest paths alone, which leave more room for them; vertex_bytes: what packed lists leave "
       "for each vertex.");
+  m.def("cut_list_bytes", cut_list_bytes, nb::arg("edges"),
+        "What searches of so many edges take on a GPU for pieces of long lists.");
   m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
         nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,
