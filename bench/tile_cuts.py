@@ -62,7 +62,7 @@ def work(name: str, A: Any, ranks: int, products: float) -> list[list[str]]:
     whole = ps.csr_array(ones)
 
     def chosen(comm: Any, by: str) -> Any:
-        return work_cuts(_core.entries_of_whole(comm, whole._core), by, equal, grid)
+        return work_cuts(_core.entries_of_whole(comm, whole._core), comm, by, equal, grid)
 
     rows = []
     for by in ("area", "nonzeros", "flops"):

@@ -41,6 +41,19 @@ def _uniform(n: int) -> Callable[[], Any]:
     return make
 
 
+def _halves(n: int) -> Callable[[], Any]:
+    """All entries, about 187 in a row, in the first half of the rows."""
+
+    def make() -> Any:
+        import penstock as ps
+
+        rng = np.random.default_rng(1)
+        key = np.unique(rng.integers(0, n // 2 * n, 187 * (n // 2)))
+        return ps.csr_array((np.ones(key.size), (key // n, key % n)), shape=(n, n))
+
+    return make
+
+
 def _banded(n: int) -> Callable[[], Any]:
     def make() -> Any:
         from penstock import generate
@@ -57,7 +70,7 @@ GENERATED = {
     "uniform1M": _uniform(1_000_000),
     "banded1M": _banded(1_000_000),
 }
-ON_REQUEST = {"rmat16": _rmat(16)}  # by name, not in "all"
+ON_REQUEST = {"rmat16": _rmat(16), "halves": _halves(8_000)}  # by name, not in "all"
 TOY = {
     "rmat10": _rmat(10),
     "laplacian12": _laplacian(12),

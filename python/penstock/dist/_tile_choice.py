@@ -55,7 +55,7 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
     if not _fit(a, b):
         raise ValueError(
             f"A is {a.shape} in tiles of {a.tile_shape}, B {b.shape} in tiles of {b.tile_shape}: "
-            "A's columns must be as many as B's rows, and be cut alike"
+            "A's columns must be as many as B's rows, and be cut alike: cut B with like= the tiles of A"
         )
     if not a.sparse:
         raise ValueError("A's tiles are dense: give sparse ones")

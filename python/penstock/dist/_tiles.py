@@ -24,6 +24,7 @@ from penstock.dist._tile_cuts.sources import (
     cut_by_work,
     dense_matrix,
     places,
+    require_sizes,
     size_of,
     sizes_like,
     ways,
@@ -112,11 +113,13 @@ class tiled_array:
         like: tiled_array | None = None,
         cuts: str = "area",
     ) -> None:
+        square_too = False  # columns of a square matrix are cut as its rows
         if like is not None:
             if not isinstance(like, tiled_array):
                 raise TypeError(f"like: another tiled_array, not {type(like).__name__}")
             comm = like.comm if comm is None else comm
-            tile_rows, tile_cols = sizes_like(like, source, tile_rows, tile_cols, cuts)
+            given, tile_rows = tile_rows, sizes_like(like, tile_rows)
+            square_too = given is None and tile_cols is None and cuts == "area"
             grid = like.grid if grid is None else grid
             if device is None:
                 device = _same_device(like)
@@ -148,18 +151,21 @@ class tiled_array:
             even = agreed(comm, lambda: _even(source, kind, comm.size) if looks else None)
             how[2] = comm.share(even, 0)
         one_matrix = {f[0] for f in facts} == {"matrix"}
-        make, count, held = ways(source, "matrices" if one_matrix else kind, comm)
+        way = ways(source, "matrices" if one_matrix else kind, comm)
         down, across, grid, transport, cuts, gpu = how
+        if square_too and kind != "dense" and isinstance(down, tuple):
+            across = down if way.shape == (sum(down), sum(down)) else across
+        require_sizes(way.shape, down, across)
         self._cut: Cut | None = None
         sides = [], []
         if cuts != "area":
-            self._cut = cut_by_work(count(*held), comm, cuts, (down, across), grid)
+            self._cut = cut_by_work(way, comm, cuts, (down, across), grid)
         if self._cut is not None:
             sides = self._cut.rows.tolist(), self._cut.cols.tolist()
         elif any(isinstance(s, tuple) for s in (down, across)):
             sides = tuple(places(s) for s in (down, across))
         down, across = (0 if isinstance(s, tuple) else s for s in (down, across))
-        self._core = make(*held, down, across, grid, transport, gpu, sides)
+        self._core = way.make(*way.held, down, across, grid, transport, gpu, sides)
         self._plan: Any = None
         self._times: dict[str, Any] | None = None
         self._auto = Auto()

@@ -362,6 +362,7 @@ class Map:
         self.tile_shape = tuple(-(-n // p) for n, p in zip(shape, cut, strict=True))
         self.tiles = tuple(-(-n // s) for n, s in zip(shape, self.tile_shape, strict=True))
         edges = [_tile_counts.cuts(n, p) for n, p in zip(shape, cut, strict=True)]
+        self.row_cuts, self.col_cuts = edges
         self.nnz = None if A is None else _tile_counts.tile_nnz(A, *edges).ravel()
         self.spans = None if A is None else _core.tile_spans(A._core, *self.tile_shape)
         self.gathers = True

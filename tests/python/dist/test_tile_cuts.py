@@ -10,9 +10,11 @@ import scipy.sparse as sp
 from dist_support import how_of, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from penstock.dist._network import networks
 from penstock.dist._tile_cuts.rectilinear import alternate, descend, optimal, prefix
 
 import penstock as ps
+from penstock.dist import _tile_cuts
 
 
 def skewed(rows, cols, nnz, seed):
@@ -229,6 +231,80 @@ def test_auto_takes_equal_tiles_where_work_is_even():
     assert cut[0][0] < 800
 
 
+def test_rank_0_decides_for_all(monkeypatch):
+    """Hosts may know other networks, and round in other ways."""
+    even = ps.generate.uniform(2000, nnz_per_row=8, seed=1)
+    slow = networks["hdr-infiniband"]
+    asked = []
+
+    def network_of(comm):
+        asked.append(comm.rank)
+        return slow if comm.rank == 1 else networks["shared-memory"]
+
+    def predicted(seen, rows, cols, dtype, network):
+        is_equal = np.array_equal(rows, seen.equal[0]) and np.array_equal(cols, seen.equal[1])
+        assert dtype == "float32", "bytes are predicted of another type"
+        return float(is_equal == (network is not slow))
+
+    monkeypatch.setattr(_tile_cuts.sources, "network_of", network_of)
+    monkeypatch.setattr(_tile_cuts.choice._Seen, "seconds", predicted)
+    optimal_of = _tile_cuts.choice.optimal
+
+    def rounded(weights, edges, parts, most):
+        """As a host would that adds up in another order: another cut on each call."""
+        found = optimal_of(weights, edges, parts, most)
+        asked.append("optimal")
+        return (
+            found
+            if found is None or len(asked) % 3
+            else np.append(found[:-2], [found[-2] - 1, found[-1]])
+        )
+
+    monkeypatch.setattr(_tile_cuts.choice, "optimal", rounded)
+    uneven = skewed(500, 500, 9000, seed=4)
+
+    def work(comm):
+        out = []
+        for by, A in (("auto", even), ("auto", uneven), ("nonzeros", uneven)):
+            single = A.astype(np.float32)
+            T = ps.dist.tiled_array(single, comm, cuts=by)
+            out.append((T.tile_sizes, abs(T.collect().to_scipy() - single.to_scipy()).sum()))
+        return out
+
+    found = run(work, 4)
+    assert sorted(set(asked) - {"optimal"}) == [0, 1, 2, 3]
+    for rank in found:
+        assert rank == found[0]
+        assert [wrong for _, wrong in rank] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("root", [0, 1])
+def test_like_cuts_columns_of_a_square_matrix_from_anywhere(root, tmp_path):
+    A, B = skewed(90, 90, 2500, seed=1), skewed(90, 90, 700, seed=2)
+    ps.save(tmp_path / "b.penstock", B)
+    sp.save_npz(tmp_path / "b.npz", B.to_scipy())
+    make = functools.partial(ps.generate.uniform, 90, nnz_per_row=7, seed=1)
+
+    def work(comm):
+        T = ps.dist.tiled_array(A, comm, cuts="nonzeros")
+        square = T.tile_sizes[0], T.tile_sizes[0]
+        assert len(set(square[0])) > 1
+        one = B if comm.rank == root else None
+        made = [*sources(B, comm, tmp_path / "b.penstock"), one, str(tmp_path / "b.npz"), make]
+        for source in made:
+            S = ps.dist.tiled_array(source, comm, like=T)
+            assert S.tile_sizes == square, source
+            if source is not make:
+                C = ps.dist.matmul(ps.dist.matmul(T, S), S).collect()
+                wanted = A.to_scipy() @ B.to_scipy() @ B.to_scipy()
+                assert abs(C.to_scipy() - wanted).max() == 0
+        dense = ps.dist.tiled_array(np.ones((90, 90)), like=T)
+        assert dense.tile_sizes == (square[0], (90,)), "columns of a dense matrix are not A's"
+        return True
+
+    assert all(run(work, 2))
+
+
 def test_generated_rows_are_counted_where_they_are_made():
     make = functools.partial(ps.generate.rmat, 8, 8, seed=3)
     A = make()
@@ -256,14 +332,29 @@ def test_what_cannot_be_cut_is_refused_in_words():
             (np.ones((40, 3)), {"cuts": "nonzeros"}, "dense matrix: there is no work to cut by"),
             (A, {"cuts": "flops", "tile_cols": [20, 20]}, "with tile_cols"),
             (wide, {"cuts": "flops"}, "A is 40 x 30 .* take cuts='nonzeros'"),
-            (A, {"tile_rows": [10, 20]}, "from 0 to their number, 40"),
+            (
+                A,
+                {"tile_rows": [10, 20]},
+                "tile_rows add up to 30, the matrix has 40 rows: give the rows",
+            ),
+            (
+                A,
+                {"tile_rows": [10, 20], "cuts": "nonzeros"},
+                "tile_rows add up to 30, the matrix has 40 rows",
+            ),
+            (
+                np.ones((40, 3)),
+                {"tile_cols": [1, 1]},
+                "tile_cols add up to 2, the matrix has 3 columns",
+            ),
             (A, {"tile_rows": [10, 0, 30]}, "give a positive number"),
         ):
             with pytest.raises(ValueError, match=words):
                 ps.dist.tiled_array(source, comm, **how)
         T = ps.dist.tiled_array(A, comm, [10, 30], [12, 28])
-        with pytest.raises(ValueError, match="cut at different places.*like="):
-            ps.dist.matmul(T, ps.dist.tiled_array(A, comm, 28, 28), "c")
+        for rows in (28, 5):
+            with pytest.raises(ValueError, match="cut at different places.*like="):
+                ps.dist.matmul(T, ps.dist.tiled_array(A, comm, rows, 28), "c")
         with pytest.raises(ValueError, match="ranks disagree on cuts"):
             ps.dist.tiled_array(A, comm, cuts=("area", "nonzeros")[comm.rank % 2])
         return True

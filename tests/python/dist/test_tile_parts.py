@@ -58,6 +58,40 @@ def test_without_thieves_nothing_is_cut():
         assert np.all(products["parts"] == 1)
 
 
+def test_where_work_is_even_products_stay_whole():
+    """A part reads B's tile again, and nobody would wait for less."""
+    even = ps.generate.uniform(3000, nnz_per_row=100, seed=1)
+    X = np.ones((3000, 96))
+
+    def work(comm):
+        out = []
+        for A in (even, LARGE):
+            T = ps.dist.tiled_array(A, comm, grid=(2, 1))
+            for B in (T, ps.dist.tiled_array(X, like=T)):
+                out.append(ps.dist.matmul(T, B, "c", steal="random").plan().products["parts"].max())
+        return out
+
+    for even_sparse, even_dense, sparse, dense in run(work, 2):
+        assert (even_sparse, even_dense) == (1, 1)
+        assert min(sparse, dense) > 4
+
+
+def test_the_copy_of_a_tile_that_parts_share_is_counted():
+    X = np.ones((3000, 96))
+
+    def work(comm):
+        T = ps.dist.tiled_array(LARGE, comm, grid=(2, 1))
+        B = ps.dist.tiled_array(X, like=T)
+        of_c = 1500 * 96 * 8
+        ps.dist.matmul(T, B, "c", memory=of_c)
+        with pytest.raises(MemoryError, match="1.152 MB of it for a copy of a tile of B"):
+            ps.dist.matmul(T, B, "c", steal="random", memory=of_c)
+        ps.dist.matmul(T, B, "c", steal="random", memory=2 * of_c)
+        return True
+
+    assert all(run(work, 2))
+
+
 @given(
     st.sampled_from([(2, 1), (2, 2), (3, 1)]),
     st.sampled_from(("a", "b", "c")),

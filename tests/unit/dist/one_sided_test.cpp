@@ -334,7 +334,7 @@ TEST(OneSided, PartsOfOneTileAreStolenWhileItsOwnerWorks) {
         return 2 * products;
       }();
       plan.products[0].flops = flops;
-      cut_into_parts(plan, 2e5, sparse);
+      cut_into_parts(plan, 2e5, sparse ? 0 : 8);
       parts = plan.products[0].parts;
       EXPECT_GT(parts, 20);
       EXPECT_EQ(own + stolen, parts) << "every part once";
@@ -382,6 +382,25 @@ TEST(TileParts, AreRowsWithEquallyManyEntriesAndAllOfThem) {
       EXPECT_LE(parts_for_thief(left, idle), left);
     }
   }
+}
+
+TEST(TileParts, AreMadeWhereRanksHaveUnequalWorkAndPartsReadBOften) {
+  const auto parts = [](double of_first, double of_second, std::int64_t of_b, std::int64_t word) {
+    MultiplyPlan plan;
+    plan.ranks = 2, plan.products.resize(2);
+    plan.products[1].owner = 1;
+    plan.products[0].flops = of_first, plan.products[1].flops = of_second;
+    for (auto& p : plan.products) p.of_b = of_b;
+    cut_into_parts(plan, 0, word);
+    return plan.products[0].parts;
+  };
+  EXPECT_EQ(parts(1e9, 0.34e9, 1000, 8), 1) << "1.49 times the mean";
+  EXPECT_GT(parts(1e9, 0.32e9, 1000, 8), 64) << "1.52 times the mean";
+  EXPECT_GT(parts(1e9, 0.32e9, 1 << 30, 0), 64) << "sparse";
+  EXPECT_EQ(parts(1e9, 0, 100'000'000, 8), 5) << "8 reads of 12.5e6 numbers are 1e8 products, of 5e8";
+  EXPECT_EQ(parts(1e9, 0, 100'000'000, 4), 2);
+  EXPECT_EQ(parts(1e9, 0, 1'000'000'000, 8), 1);
+  EXPECT_EQ(parts(0, 0, 1000, 8), 1);
 }
 
 TEST(OneSided, RefusesBeforeItBegins) {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock.dist._agree import agreed
 from penstock.dist._network import Network
 from penstock.dist._tile_choice import choose_stationary, count_maps
 from penstock.dist._tile_counts import dealt
@@ -48,8 +49,8 @@ def equal_cuts(length: int, size: int) -> np.ndarray:
 
 
 def work_cuts(
-    counts: Any, by: str, tiles: Pair, grid: tuple[int, int], *, fixed: bool = False, dtype: str = "float64",
-    network: Network | None = None,
+    counts: Any, comm: Any, by: str, tiles: Pair, grid: tuple[int, int], *, fixed: bool = False,
+    dtype: str = "float64", network: Network | None = None,
 ) -> Cut:  # fmt: skip
     """Cuts into as many tiles as equal ones would be.
 
@@ -57,6 +58,7 @@ def work_cuts(
     ----------
     counts : _core.EntryCounts
         Collective: all ranks come here.
+    comm : ps.dist.Comm
     by : str
         "nonzeros": entries of A, so that ranks have equally many, and equally many of them in whole rows of tiles: the
         work of a product with a dense B where A or C stays. "flops": products of entries in each tile of A @ A, where C
@@ -66,27 +68,25 @@ def work_cuts(
     grid : (int, int)
     fixed : bool
         The rows are cut like this already, and stay.
+    dtype : str
+        Of A's values, by which "auto" predicts.
 
-    A square matrix with as many tiles both ways is cut at the same places both ways, so that A @ A and A @ (A @ B) need
-    no other tiles. A tile has at most twice the rows or columns of an equal one. ValueError for "flops" where rows and
-    columns are not cut alike.
+    All is decided on rank 0, for all: networks, and the last bits of sums, may differ between hosts. A square matrix
+    with as many tiles both ways is cut at the same places both ways, so that A @ A and A @ (A @ B) need no other tiles.
+    A tile has at most twice the rows or columns of an equal one. ValueError for "flops" where rows and columns are not
+    cut alike.
     """
-    seen = _Seen(counts, by, tiles, grid, fixed)
-    before = seen.imbalance(*seen.equal)
-    best = min(seen.candidates(), key=lambda pair: seen.cost(*pair))
-    if by == "auto" and network is not None:
-        seconds = [seen.seconds(*pair, dtype, network) for pair in (seen.equal, best)]
-        if seconds[1] >= _WORTH * seconds[0]:
-            best = seen.equal
-    rows, cols = seen.edges[0][best[0]], seen.edges[1][best[1]]
-    return Cut(seen.by, rows, cols, before, seen.imbalance(*best))
+    seen = _Seen(counts, comm, by, tiles, grid, fixed)
+    wanted = network if by == "auto" else None
+    cut = agreed(comm, lambda: seen.choose(dtype, wanted) if comm.rank == 0 else None)
+    return comm.share(cut, 0)  # type: ignore[no-any-return]
 
 
 class _Seen:
     """What is known of a matrix: entries between the lines of a coarse grid that contains all cuts that are tried."""
 
     def __init__(
-        self, counts: Any, by: str, tiles: Pair, grid: tuple[int, int], fixed: bool
+        self, counts: Any, comm: Any, by: str, tiles: Pair, grid: tuple[int, int], fixed: bool
     ) -> None:
         rows, cols = counts.shape
         self.by, self.grid, self.fixed = "nonzeros" if by == "auto" else by, grid, fixed
@@ -104,28 +104,48 @@ class _Seen:
         lines = np.asarray(counts.lines(width)).astype(float)
         sides = [np.minimum(np.arange(-(-n // width) + 1) * width, n) for n in (rows, cols)]
         row, col = lines[: sides[0].size - 1], lines[sides[0].size - 1 :]
-        weights = [row, col, row + col] if self.alike else [row, col]
-        most = _MOST_GROUPS // (4 if self.alike else 2)  # of each weight, and of equal groups
-        groups = [min(most, max(_CELLS_OF_PART * p, 256)) for p in self.parts]
-        single: list[list[np.ndarray]] = [[], []]  # best for rows or columns alone
-        edges = []
-        for s in (0, 1):
-            places = [tiles[s]]
-            for weight in weights if self.alike else [weights[s]]:
-                at = optimal(weight[:, None], sides[s], self.parts[s], self.most[s])
-                if at is not None and not (fixed and s == 0):
-                    single[s].append(sides[s][at])
-                share = np.searchsorted(np.cumsum(weight), np.linspace(0, weight.sum(), groups[s]))
-                places.append(sides[s][np.minimum(share, sides[s].size - 1)])
-            places.append(np.linspace(0, sides[s][-1], groups[s] // 4).astype(np.int64))
-            edges.append(np.unique(np.concatenate(places + single[s])).astype(np.int64))
-        self.edges = edges[0], edges[1]
+        grouped = agreed(
+            comm, lambda: self._group(tiles, sides, (row, col)) if comm.rank == 0 else None
+        )
+        self.edges, single = comm.share(grouped, 0)
+        edges = self.edges
         self.equal = tuple(np.searchsorted(e, t) for e, t in zip(edges, tiles, strict=True))
         self.single = [[np.searchsorted(edges[s], c) for c in single[s]] for s in (0, 1)]
         cells = np.asarray(counts.cells((edges[0].tolist(), edges[1].tolist()))).astype(float)
         self.entries = cells.reshape(edges[0].size - 1, edges[1].size - 1)
         self.work = self.entries if self.by == "nonzeros" else self._flops(row * col, sides[0])
         self.sums = prefix(self.work)
+
+    def _group(self, tiles: Pair, sides: Any, counts: Pair) -> tuple[Pair, Any]:
+        """The lines of the grid of rows and of columns, and cuts that are best for rows or columns alone."""
+        row, col = counts
+        weights = [row, col, row + col] if self.alike else [row, col]
+        most = _MOST_GROUPS // (4 if self.alike else 2)  # of each weight, and of equal groups
+        groups = [min(most, max(_CELLS_OF_PART * p, 256)) for p in self.parts]
+        single: list[list[np.ndarray]] = [[], []]
+        edges = []
+        for s in (0, 1):
+            places = [tiles[s]]
+            for weight in weights if self.alike else [weights[s]]:
+                at = optimal(weight[:, None], sides[s], self.parts[s], self.most[s])
+                if at is not None and not (self.fixed and s == 0):
+                    single[s].append(sides[s][at])
+                share = np.searchsorted(np.cumsum(weight), np.linspace(0, weight.sum(), groups[s]))
+                places.append(sides[s][np.minimum(share, sides[s].size - 1)])
+            places.append(np.linspace(0, sides[s][-1], groups[s] // 4).astype(np.int64))
+            edges.append(np.unique(np.concatenate(places + single[s])).astype(np.int64))
+        return (edges[0], edges[1]), single
+
+    def choose(self, dtype: str, network: Network | None) -> Cut:
+        """The best cut; equal tiles where the model of `network` finds it no faster."""
+        before = self.imbalance(*self.equal)
+        best = min(self.candidates(), key=lambda pair: self.cost(*pair))
+        if network is not None:
+            seconds = [self.seconds(*pair, dtype, network) for pair in (self.equal, best)]
+            if seconds[1] >= _WORTH * seconds[0]:
+                best = self.equal
+        rows, cols = self.edges[0][best[0]], self.edges[1][best[1]]
+        return Cut(self.by, rows, cols, before, self.imbalance(*best))
 
     def _flops(self, products: np.ndarray, lines: np.ndarray) -> np.ndarray:
         """Products of entries for each cell of C = A A: of each group of inner lines exactly as many as there are,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,15 @@ from penstock.dist._matrix import csr_array
 from penstock.dist._tile_choice import network_of
 from penstock.dist._tile_cuts.choice import Cut, equal_cuts, work_cuts
 
-__all__ = ["cut_by_work", "dense_matrix", "places", "size_of", "sizes_like", "ways"]
+__all__ = [
+    "cut_by_work",
+    "dense_matrix",
+    "places",
+    "require_sizes",
+    "size_of",
+    "sizes_like",
+    "ways",
+]
 
 
 def _positive(n: int) -> int:
@@ -42,16 +51,24 @@ def size_of(n: Any) -> Any:
     return _positive(n) if np.ndim(n) == 0 else tuple(_positive(each) for each in n)
 
 
-def sizes_like(like: Any, source: Any, down: Any, across: Any, cuts: str) -> tuple[Any, Any]:
-    """tile_rows and tile_cols that fit the columns of another one."""
-    wide = like._core.map.col_cuts
-    sizes = tuple(np.diff(wide).tolist())
+def sizes_like(like: Any, down: Any) -> Any:
+    """tile_rows that fit the columns of another one: a tuple where these are not equal."""
+    if down is not None:
+        return down
+    sizes = tuple(np.diff(like._core.map.col_cuts).tolist())
     equal = len(set(sizes[:-1])) <= 1 and sizes[-1:] <= sizes[:1]
-    if down is not None or equal:
-        return like.tile_shape[1] if down is None else down, across
-    shape = getattr(source, "shape", None)
-    square = shape is not None and shape[0] == shape[1] and not isinstance(source, np.ndarray)
-    return sizes, sizes if across is None and square and cuts == "area" else across
+    return like.tile_shape[1] if equal else sizes
+
+
+def require_sizes(shape: tuple[int, int], down: Any, across: Any) -> None:
+    """ValueError for sizes of tiles that are not those of a matrix of this shape."""
+    for name, what, sizes, n in (
+        ("tile_rows", "rows", down, shape[0]), ("tile_cols", "columns", across, shape[1]),
+    ):  # fmt: skip
+        if isinstance(sizes, tuple) and sum(sizes) != n:
+            raise ValueError(
+                f"{name} add up to {sum(sizes)}, the matrix has {n} {what}: give the {what} of each tile, or one number"
+            )
 
 
 def places(sizes: Any) -> list[int]:
@@ -59,41 +76,62 @@ def places(sizes: Any) -> list[int]:
     return [0, *np.cumsum(sizes).tolist()] if isinstance(sizes, tuple) else []
 
 
-def ways(source: Any, kind: str, comm: Any) -> tuple[Any, Any, tuple[Any, ...]]:
-    """What makes tiles, what counts entries, and what both are given of this rank's part. Collective."""
+@dataclass(frozen=True)
+class Way:
+    """What makes tiles, what counts entries (None: nothing does), and what both are given of this rank's part. `shape`
+    and `dtype`: of the whole matrix."""
+
+    make: Any
+    count: Any
+    held: tuple[Any, ...]
+    shape: tuple[int, int]
+    dtype: str
+
+
+def ways(source: Any, kind: str, comm: Any) -> Way:
+    """How tiles are cut out of a source. Collective."""
+
+    def way(make: Any, count: Any, held: tuple[Any, ...], of: Any) -> Way:
+        return Way(make, count, held, (int(of.shape[0]), int(of.shape[1])), np.dtype(of.dtype).name)
+
     if kind == "matrices":
         matrix = as_matrix(source, "ps.dist.tiled_array")
-        return _core.tiles_of_whole, _core.entries_of_whole, (comm, matrix._core)
+        return way(_core.tiles_of_whole, _core.entries_of_whole, (comm, matrix._core), matrix)
     if kind == "dense":
-        return _core.tiles_of_dense, None, (comm, dense_matrix(source))
+        dense = dense_matrix(source)
+        return way(_core.tiles_of_dense, None, (comm, dense), dense)
     if kind == "store":
-        whole = open_on_all(source, comm)._core
-        return _core.tiles_of_whole, _core.entries_of_whole, (comm, whole)
+        whole = open_on_all(source, comm)
+        return way(_core.tiles_of_whole, _core.entries_of_whole, (comm, whole._core), whole)
     if kind == "generator":
         rows, cols = generator_shape(source)
         shares = np.linspace(0, rows, comm.size + 1).astype(np.int64)
         first, last = int(shares[comm.rank]), int(shares[comm.rank + 1])
         mine = source(_keep=_core.kept_range(first, last - first, 0, cols))
-        return _core.tiles_of_rows, _core.entries_of_rows, (comm, mine._core, first, rows)
+        held = comm, mine._core, first, rows
+        name = np.dtype(mine.dtype).name
+        return Way(_core.tiles_of_rows, _core.entries_of_rows, held, (rows, cols), name)
     # One rank has it, or a file.
     d = source if kind == "dist" else csr_array(source, comm, "contiguous")
     d._core.require_all_numbers("tiles")
-    return _core.tiles_of_dist, _core.entries_of_dist, (d._core,)
+    return way(_core.tiles_of_dist, _core.entries_of_dist, (d._core,), d)
 
 
 def cut_by_work(
-    counts: Any, comm: Any, by: str, sizes: tuple[Any, Any], grid: tuple[int, int]
+    way: Way, comm: Any, by: str, sizes: tuple[Any, Any], grid: tuple[int, int]
 ) -> Cut | None:
     """Collective. None for a matrix that cannot be cut into so many tiles."""
     each = math.lcm(*grid)
     tiles, fixed = [], isinstance(sizes[0], tuple)
-    for length, size in zip(counts.shape, sizes, strict=True):
+    for length, size in zip(way.shape, sizes, strict=True):
         if isinstance(size, tuple):
             tiles.append(np.array(places(size)))
         else:
             tiles.append(equal_cuts(length, size or max(1, -(-length // each))))
-    if min(counts.shape) == 0:
+    if min(way.shape) == 0:
         return None
-    network = network_of(comm) if by == "auto" else None
-    cut = work_cuts(counts, by, (tiles[0], tiles[1]), grid, fixed=fixed, network=network)
-    return comm.share(cut, 0)  # networks, and the last bits of sums, may differ between hosts
+    cut: Cut = work_cuts(
+        way.count(*way.held), comm, by, (tiles[0], tiles[1]), grid,
+        fixed=fixed, dtype=way.dtype, network=network_of(comm),
+    )  # fmt: skip
+    return cut

@@ -155,7 +155,8 @@ class OneSidedProduct {
   bool mine(const TileProduct& p) const { return prepared_.c.owner(p.i, p.j) == comm_->rank(); }
   /// Where there are thieves, products are cut into parts.
   TilePlan in_parts(TilePlan plan) const {
-    if (steals_ && plan.local->takes_rows()) cut_into_parts(plan.plan, options_.part_flops, plan.c.sparse);
+    if (steals_ && plan.local->takes_rows())
+      cut_into_parts(plan.plan, options_.part_flops, plan.c.sparse ? 0 : bytes_of(plan.c.value));
     return plan;
   }
   std::int64_t parts_of_mine() const {
@@ -243,6 +244,7 @@ class OneSidedProduct {
     times_.communication += clock_.lap();
     const auto take = [&] { return work_.take(current_.product, times_); };
     for (auto taken = take(); taken.size() > 0; taken = take()) compute_parts(p, taken, left, right, mask);
+    if (p.parts > 1 && mine(p)) sums_.sum(p.i, p.j).end_parts();
     times_.communication += clock_.lap();
   }
 

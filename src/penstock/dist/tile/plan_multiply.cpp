@@ -80,16 +80,16 @@ void require_fitting(const TileMap& a, const TileMap& b, const TileMap& c) {
     return "A has shape " + times(a.rows, a.cols) + ", B has " + times(b.rows, b.cols) +
            ": A's columns are B's rows";
   });
+  require(
+      (a.col_cuts.empty() && b.row_cuts.empty()) || a.col_cuts == b.row_cuts,
+      "A's columns and B's rows are cut at different places, one of them by its work: cut B with like= the "
+      "tiles of A");
   require(a.tile_cols == b.tile_rows, [&] {
     return "tiles of A have " + std::to_string(a.tile_cols) + " columns, tiles of B " +
            std::to_string(b.tile_rows) +
            " rows: cut both with the same size there (tile_rows=" + std::to_string(a.tile_cols) +
            " for B, or like= the tiles of A)";
   });
-  require(
-      a.col_cuts == b.row_cuts,
-      "A's columns and B's rows are cut at different places, one of them by its work: cut B with like= the "
-      "tiles of A");
   require(a.grid.ranks() == b.grid.ranks() && b.grid.ranks() == c.grid.ranks(), [&] {
     return "the grids are of " + std::to_string(a.grid.ranks()) + ", " + std::to_string(b.grid.ranks()) +
            " and " + std::to_string(c.grid.ranks()) +
@@ -110,15 +110,14 @@ void require_mask(const TileMap& mask, const TileMap& c) {
   require(mask.rows == c.rows && mask.cols == c.cols, [&] {
     return "the mask has shape " + times(mask.rows, mask.cols) + ", C has " + times(c.rows, c.cols);
   });
+  require(mask.row_cuts == c.row_cuts && mask.col_cuts == c.col_cuts,
+          "the mask and C are cut at different places, one of them by its work: cut the mask like C "
+          "(tile_rows= and tile_cols= the tile_sizes of C)");
   require(mask.tile_rows == c.tile_rows && mask.tile_cols == c.tile_cols, [&] {
     return "tiles of the mask are " + times(mask.tile_rows, mask.tile_cols) + ", those of C " +
            times(c.tile_rows, c.tile_cols) + ": cut it like C (tile_rows=" + std::to_string(c.tile_rows) +
            ", tile_cols=" + std::to_string(c.tile_cols) + ")";
   });
-  require(mask.row_cuts == c.row_cuts && mask.col_cuts == c.col_cuts,
-          "the mask and C are cut at different places, one of them by its work: cut the mask like C "
-          "(tile_rows= and "
-          "tile_cols= the tile_sizes of C)");
   require(mask.grid == c.grid, [&] {
     return "the mask is on a grid of " + times(mask.grid.rows, mask.grid.cols) + " ranks, C on one of " +
            times(c.grid.rows, c.grid.cols);

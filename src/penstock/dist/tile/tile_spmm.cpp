@@ -16,8 +16,15 @@ namespace {
 /// 0, how many rows follow: their numbers, padded to 8 bytes, and then their entries.
 constexpr std::int64_t kDenseHead = 8;
 
-/// Bytes of pieces that wait for a sum's rows to be written.
+/// Bytes of pieces that wait for a sum's rows to be written: of one sum of a rank, that of the product under way.
 constexpr std::int64_t kWaiting = 16 << 20;
+
+/// What parts of a product share. A rank works on one at a time, so all its sums have this together.
+template <class T>
+struct PartsOfProduct {
+  SpmmShared<T> shared;
+  std::int64_t product = -1;
+};
 
 /// A dense sum in memory of its own or of others; whoever makes it says which rows have products.
 template <Semiring S, class V>
@@ -27,7 +34,9 @@ class DenseSum : public TileSum {
   static constexpr auto kWord = static_cast<std::int64_t>(sizeof(T));
 
  public:
-  DenseSum(const TileAt& tile, std::byte* place) : tile_(tile), data_(reinterpret_cast<T*>(place)) {}
+  using Shared = std::shared_ptr<PartsOfProduct<T>>;
+  DenseSum(const TileAt& tile, std::byte* place, Shared parts)
+      : tile_(tile), data_(reinterpret_cast<T*>(place)), parts_(std::move(parts)) {}
 
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto rows = a.tile.row_span();
@@ -61,13 +70,17 @@ class DenseSum : public TileSum {
   }
 
   void add_piece(const std::byte* piece, std::int64_t bytes) override {
-    const bool under_way = 0 < written_ && written_ < tile_.rows && product_ >= 0;
-    if (under_way && waiting_bytes_ + bytes <= kWaiting) {
+    if (under_way_ && 0 < written_ && written_ < tile_.rows && waiting_bytes_ + bytes <= kWaiting) {
       waiting_bytes_ += bytes;
       return waiting_.push_back(std::vector<std::byte>(piece, piece + bytes));
     }
     begin(tile_.rows);
     add_now(piece, bytes);
+  }
+
+  void end_parts() override {
+    begin(tile_.rows);
+    under_way_ = false;
   }
 
   Offset finish() override {
@@ -92,16 +105,17 @@ class DenseSum : public TileSum {
     left.cols = a.tile.col_span().end;
     const DenseView<const T> right{reinterpret_cast<const T*>(b.data), left.cols, cols, cols, 1};
     const DenseView<T> out{y, left.rows, cols, cols, 1};
-    if (a.product >= 0 && a.product != product_) {
+    under_way_ = a.product >= 0;
+    auto& [shared, product] = *parts_;
+    if (under_way_ && a.product != product) {
       auto whole = csr_of<V>(a.data, a.tile);
       whole.cols = left.cols;
-      auto memory = std::move(shared_.memory);
-      shared_ = spmm_shared<S, V>(whole, right), product_ = a.product;
-      shared_.memory = std::move(memory);
-      if (a.stolen && shared_.copies) shared_.copies = false, shared_.width = right.cols;
+      auto memory = std::move(shared.memory);
+      shared = spmm_shared<S, V>(whole, right), product = a.product;
+      shared.memory = std::move(memory);
+      if (a.stolen && shared.copies) shared.copies = false, shared.width = right.cols;
     }
-    spmm<S, V>(left, right, out, write ? Scale<S>{} : Scale<S>::accumulate(),
-               a.product < 0 ? nullptr : &shared_);
+    spmm<S, V>(left, right, out, write ? Scale<S>{} : Scale<S>::accumulate(), under_way_ ? &shared : nullptr);
   }
   /// The rows before `end` that nothing has been written to are zeros from now on.
   void begin(std::int64_t end) {
@@ -135,8 +149,8 @@ class DenseSum : public TileSum {
   /// that are added to.
   std::vector<std::vector<std::byte>> waiting_;
   std::int64_t waiting_bytes_ = 0;
-  SpmmShared<T> shared_;  // of the parts of a product
-  std::int64_t product_ = -1;
+  Shared parts_;
+  bool under_way_ = false;  // between parts of a product
 };
 
 /// A sum for another rank, of which only the rows with products travel. As long as each product, or part of one, is of rows
@@ -148,7 +162,7 @@ class SentSum final : public DenseSum<S, V> {
   using typename Base::T;
 
  public:
-  explicit SentSum(const TileAt& tile) : Base(tile, nullptr) {}
+  SentSum(const TileAt& tile, typename Base::Shared parts) : Base(tile, nullptr, std::move(parts)) {}
 
   void multiply_add(const TileView& a, const TileView& b) override {
     const auto entries = rows_of<V>(a, a.tile.row_span());
@@ -187,7 +201,8 @@ class SentSum final : public DenseSum<S, V> {
     if (wide_)
       for (auto r = rows_.first; r < rows_.end; ++r)
         if (marked_[static_cast<std::size_t>(r)]) names_.push_back(static_cast<Index>(r));
-    for (std::int64_t n = 0; n < count; n += step) {
+    std::int64_t n = 0;
+    do {  // at least one, which says how many products are in it
       const auto some = std::min(step, count - n), head = -some;
       const auto write = [&](std::byte* to) {
         std::memcpy(to, &head, kDenseHead);
@@ -199,7 +214,8 @@ class SentSum final : public DenseSum<S, V> {
                       static_cast<std::size_t>(row));
       };
       piece(kDenseHead + padded_to(some * kRowName, 8) + some * row, write, n + some == count);
-    }
+      n += some;
+    } while (n < count);
   }
 
  private:
@@ -265,9 +281,13 @@ class Spmm final : public LocalProduct {
   TileValue result() const override { return tile_value<typename S::value_type>(); }
   bool takes_rows() const override { return true; }
   std::unique_ptr<TileSum> start(const TileAt& tile, std::byte* place) const override {
-    if (!place) return std::make_unique<SentSum<S, V>>(tile);
-    return std::make_unique<DenseSum<S, V>>(tile, place);
+    if (!place) return std::make_unique<SentSum<S, V>>(tile, parts_);
+    return std::make_unique<DenseSum<S, V>>(tile, place, parts_);
   }
+
+ private:
+  using Parts = PartsOfProduct<typename S::value_type>;
+  std::shared_ptr<Parts> parts_ = std::make_shared<Parts>();
 };
 
 template <Semiring S, class V>

@@ -33,6 +33,8 @@ class TileSum {
   /// The same, but only where a sparse tile of C's shape has entries.
   virtual void multiply_add_on(const TileView& mask, const TileView& a, const TileView& b);
 
+  /// No more parts of the product that was last added come from here.
+  virtual void end_parts() {}
   /// Computes products that were put off to be computed together with later ones.
   virtual void settle() {}
 

@@ -29,6 +29,13 @@ std::string megabytes(double bytes) {
   return out;
 }
 
+std::int64_t largest_tile(const TileMap& t) {
+  std::int64_t largest = 0;
+  for (std::int64_t i = 0; i < t.down(); ++i)
+    for (std::int64_t j = 0; j < t.across(); ++j) largest = std::max(largest, t.bytes(i, j));
+  return largest;
+}
+
 /// Bytes of a GPU's memory that fetched tiles take: those on their way, and those that wait to be multiplied with others.
 double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
   if (a.comm()->size() == 1) return 0;
@@ -67,6 +74,7 @@ struct Need {
   double entries = 0, products = 0;  // of these tiles
   double copy = 0;                   // bytes of `bytes` that are for its copy of another rank's tile
   double cut = 0;                    // and to cut its tiles of A in two
+  double shared = 0;                 // and for a tile of B that parts of a product share (steal)
   /// 1: `have` is what its GPU has free, for all ranks on this GPU, and for tiles on their way too; `landings` says how many
   /// bytes these take.
   double on_gpu = 0, landings = 0;
@@ -124,6 +132,9 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
   auto& comm = *a.comm();
   auto mine = need_of(comm.rank(), c, counts, a.map().across(), options, 0, c.down());
   if (cuts) mine.bytes += mine.cut = kCutting * own_bytes(a);
+  // Parts of a product with a dense B may share a copy of its tile.
+  if (options.steal != Steal::none && comm.size() > 1 && !c.sparse && !a.on_device())
+    mine.bytes += mine.shared = static_cast<double>(largest_tile(b.map()));
   mine.gpu = a.where().gpu;
   mine.mailbox = a.mailbox()->transport ? a.mailbox()->transport->arena_bytes() : -1;
   mine.have = static_cast<double>(options.memory);
@@ -162,6 +173,8 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
             " of it for its copy of another's tile (replicas=" + std::to_string(options.replicas) + ")";
   if (worst->cut > 0)
     text += ", " + megabytes(worst->cut) + " of it to cut its tiles of A in two (stationary='cover')";
+  if (worst->shared > 0)
+    text += ", " + megabytes(worst->shared) + " of it for a copy of a tile of B (steal=)";
   throw Error(Errc::out_of_memory,
               text + ", and has " + megabytes(worst->have) + ": use more ranks, " +
                   (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +

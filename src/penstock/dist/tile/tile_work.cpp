@@ -95,7 +95,7 @@ std::int64_t TileWork::in_turn(std::int64_t g, std::int64_t first, std::int64_t 
 std::int64_t TileWork::open(const TileTimes& so_far) {
   if (const auto n = open_own(); n != kNone) return n;
   if (steal_ == Steal::none || cpus_are_busy()) return kNone;
-  say_idle();
+  if (left(me_) == 0) say_idle();
   return steal_ == Steal::locality ? rob_near(so_far) : rob_any(so_far);
 }
 
@@ -112,6 +112,7 @@ Span TileWork::take(std::int64_t n, const TileTimes& so_far) {
   if (steal_ == Steal::none) return std::exchange(whole_, n) == n ? Span{0, 0} : Span{0, p.parts};
   const auto there = rest(p);
   if (there <= 0) return {0, 0};
+  if (p.owner != me_) say_idle();  // all of its own have been done
   const auto idle = p.parts > 1 ? mail_.read(p.owner, 1) : 0;
   // A thief that would be done after the owner leaves it the rest.
   if (p.owner != me_ && p.parts > 1 && so_far.flops > 0) {

@@ -37,7 +37,8 @@ SpmmShared<typename S::value_type> spmm_shared(const CsrView<V>& whole,
 
 /// Y = alpha A X + beta Y on the CPU; A is read once for a panel of columns. X has a.cols rows and Y has a.rows; they do not
 /// overlap. The bits are the same for any number of threads and any layout of X and Y. `shared`: A is some rows of a matrix,
-/// and X is that of the parts before.
+/// and X is that of the parts before; the sum of a very long row is then cut into pieces by the part's size, so its last bits
+/// may be others than those of the whole product.
 template <Semiring S, class V>
 void spmm(CsrView<V> a, DenseView<const typename S::value_type> x, DenseView<typename S::value_type> y,
           Scale<S> scale, SpmmShared<typename S::value_type>* shared = nullptr);
