@@ -351,14 +351,15 @@ def test_bad_arguments_are_named():
             ps.dist.run(work, 2)
     for scale, kind, text in (
         (60, ValueError, "more than 2.60"),
-        (44, MemoryError, "rank [01] would draw .* use more ranks"),
+        (61, ValueError, "between 1 and 60.* smaller scale"),
+        (44, MemoryError, "rank [01] would draw .* use more machines, or a smaller edge_factor"),
     ):
         graph = functools.partial(ps.generate.rmat, scale)
         with pytest.raises(kind, match=text):
             ps.dist.run(lambda comm, graph=graph: ps.dist.csr_array(graph, comm), 2)
-    with pytest.raises(ValueError, match="between 1 and 60"):
+    with pytest.raises(ValueError, match="tiles hold at most .*, not 2147483648 x 2147483648"):
         ps.dist.run(
-            lambda comm: ps.dist.csr_array(functools.partial(ps.generate.rmat, 61), comm), 2
+            lambda comm: ps.dist.tiled_array(functools.partial(ps.generate.rmat, 31), comm), 2
         )
     with pytest.raises(ValueError, match="different matrices"):
         ps.dist.run(lambda comm: make([0], [1], shape=(N, N + comm.rank))(comm), 2)
