@@ -135,9 +135,7 @@ class _Readers:
         check_way(self._how, beyond(shape))
         body, walk, comm = self._body, self._walk(True), self._comm
         dtype = np.dtype(bool) if body.values is None else body.values
-        lines = (
-            agreed(comm, lambda: newlines(self._path, *self._part)) + 1
-        )  # one entry each at most
+        lines = agreed(comm, lambda: newlines(self._path, *self._part)) + 1
         most = lines if body.promised is None else min(lines, body.promised)
         most *= 1 if body.mirror == "none" else 2
         require_room(comm, most, dtype, "read", "")
@@ -148,7 +146,10 @@ class _Readers:
             return held
 
         held = agreed(comm, reserved)
-        walk.finish(lambda _, *part: add(held, *part, shape, SIGNS[body.mirror]))
+        sign = SIGNS[body.mirror]
+        walk.finish(
+            lambda _, row, col, values, base: add(held, row, col, values, base, shape, sign)
+        )
         if any_rank(comm, walk.fault is not None)[0]:
             self._give_up(walk)
         self._hold_to_promise(comm.collect(walk.entries))

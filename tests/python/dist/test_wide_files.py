@@ -286,14 +286,15 @@ def test_a_rank_without_memory_is_one_on_all(tmp_path, monkeypatch):
     assert ps.dist.run(lambda comm: ps.dist.csr_array(path, comm).nnz, 3) == [3000] * 3
 
 
+@pytest.mark.parametrize("ranks", [1, 4])
 @pytest.mark.parametrize("scale", [31, 33])
-def test_ranks_of_one_machine_share_its_memory(monkeypatch, scale):
+def test_ranks_of_one_machine_share_its_memory(monkeypatch, scale, ranks):
     monkeypatch.setattr(room, "UNASKED", 0)
     make = functools.partial(ps.generate.rmat, scale, 4000 / 2**scale, seed=1, undirected=False)
     for bytes_there, fits in ((2 * 3900 * 16, False), (2 * 4100 * 16, True)):
         monkeypatch.setattr(room, "available", lambda n=bytes_there: n)
-        told = on_all_ranks(lambda comm: ps.dist.csr_array(make, comm), 4, MemoryError)
-        assert [t is None for t in told] == [fits] * 4
+        told = on_all_ranks(lambda comm: ps.dist.csr_array(make, comm), ranks, MemoryError)
+        assert [t is None for t in told] == [fits] * ranks
 
 
 def test_partition_reads_a_broken_file_once(tmp_path, monkeypatch):

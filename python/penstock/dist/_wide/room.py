@@ -26,17 +26,17 @@ def available() -> int:
 
 def require_room(comm: Any, entries: int, dtype: Any, does: str, remedy: str) -> None:
     """MemoryError on all ranks where those of a machine have not the memory for their entries, of which each `does`
-    (reads, draws) so many, and for as many that they get meanwhile from one another. Collective."""
+    (reads, draws) so many, and for as many that they get meanwhile. Collective."""
     each, host = entry_bytes(dtype), platform.node()
     ours = [n for other, n in comm.collect((host, entries)) if other == host]
-    needed = sum(ours) * each * (1 if comm.size == 1 else 2)
+    needed = 2 * sum(ours) * each  # one rank alone copies them, too
 
     def check() -> None:
         if needed <= UNASKED or needed <= (there := available()):
             return
         raise MemoryError(
-            f"rank {comm.rank} would {does} {entries} entries of {each} bytes: with those that ranks send to one "
-            f"another, the ranks of this machine ({len(ours)}) need {needed >> 20} MiB, and {there >> 20} MiB are "
+            f"rank {comm.rank} would {does} {entries} entries of {each} bytes: with as many that they "
+            f"get, the ranks of this machine ({len(ours)}) need {needed >> 20} MiB, and {there >> 20} MiB are "
             f"available: use more machines{remedy}"
         )
 
