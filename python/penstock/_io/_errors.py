@@ -19,6 +19,10 @@ FREE_BYTES = 2**28  # of unpacked data are never worth a refusal
 _max_inflation = contextvars.ContextVar("max_inflation", default=MAX_INFLATION)
 
 
+class LargeNumber(ValueError):
+    """Rows, columns or ids beyond those that one process holds: ranks may read them (`ps.dist.csr_array`)."""
+
+
 def broken(file: Any, problem: str, line: int | None = None) -> ValueError:
     """The error for a file that cannot be read: `file:line: problem`."""
     return ValueError(f"{file}: {problem}" if line is None else f"{file}:{line}: {problem}")
@@ -62,18 +66,20 @@ def check_size(
 def check_rows(file: Any, rows: int, entries: int, max_rows: int | None, remedy: str = "") -> None:
     """Refuses a matrix that is nearly all empty rows: row offsets take 8 bytes a row whatever is in it."""
     if rows > (max(FREE_ROWS, ROWS_AN_ENTRY * entries) if max_rows is None else max_rows):
-        raise broken(
+        error = broken(
             file,
             f"{rows} rows for {entries} entries: row offsets alone would take {8 * rows / 2**30:.1f} GiB; "
             f"{remedy}pass max_rows={rows} if this is meant",
         )
+        raise LargeNumber(str(error)) if rows > MAX_COLS else error
 
 
 def check_cols(file: Any, cols: int, line: int | None = None, most: int = MAX_COLS) -> None:
     if cols > most:
         remedy = "split the matrix by columns, or read it, as text that is not packed, over ranks by ps.dist.csr_array"
         said = f"2^31 - 1: {remedy}" if most == MAX_COLS else f"{most}: renumber them"
-        raise broken(file, f"{cols} columns exceed {said}", line)
+        error = broken(file, f"{cols} columns exceed {said}", line)
+        raise LargeNumber(str(error)) if most == MAX_COLS else error
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from penstock._io._errors import broken, shown
+from penstock._io._errors import MAX_COLS, LargeNumber, broken, shown
 
 EXACT = 2**53  # beyond it float64 skips integers
 INT64 = 2**63
@@ -20,6 +20,10 @@ _BLANKS = re.compile(rb"[ \t\r]+")
 
 class Unreadable(Exception):
     """A block that a library, or a check of what it read, refuses."""
+
+
+class _TooLarge(str):
+    """What is wrong with a number that is too large for one process alone."""
 
 
 def integer_fault(token: bytes) -> str | None:
@@ -80,7 +84,8 @@ class Lines:
         """The error for the first line of a block that is wrong; `reason` serves where none is found."""
         for number, line in enumerate(block.split(b"\n"), first_line):
             if not self.is_comment(line) and (problem := self._problem(line.strip(b" \t\r"))):
-                return broken(path, problem, number)
+                error = broken(path, problem, number)
+                return LargeNumber(str(error)) if isinstance(problem, _TooLarge) else error
         return broken(
             path,
             f"the lines from here on cannot be read ({reason}): write them again, plainly",
@@ -114,7 +119,8 @@ class Lines:
             number = _whole(token)
             if self.base <= number < extent + self.base:
                 return None
-            return f"{name} number {number} is outside {self.base} .. {extent - 1 + self.base}: {self.hint}"
+            problem = f"{name} number {number} is outside {self.base} .. {extent - 1 + self.base}: {self.hint}"
+            return _TooLarge(problem) if number > self.base and extent == MAX_COLS else problem
         if kind == "a":
             return None if token == b"a" else f"the line starts with {shown(token)}, not with 'a'"
         if kind == "x":

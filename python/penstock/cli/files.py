@@ -23,14 +23,16 @@ def read_matrix(path: Path, **how: Any) -> Any:
 
 def read_any_numbers(path: Path) -> tuple[Any, tuple[int, int]]:
     """The same, and the shape; of a text file with numbers beyond 32 bits what has entries, numbered anew."""
+    from penstock._io._errors import LargeNumber
+
     try:
         a = read_matrix(path)
-    except ValueError as error:
+    except LargeNumber:
         from penstock.dist._wide.alone import renumbered
 
         found = renumbered(path) if path.is_file() else None
         if found is None:
-            raise error
+            raise
         return found
     return a, a.shape
 

@@ -27,6 +27,7 @@ from penstock.dist._owners import Kept, Options, by_shape, hand_back, hand_on, s
 from penstock.dist._walk import Fault, Walk, fault_at
 from penstock.dist._wide.build import SIGNS, add, made
 from penstock.dist._wide.numbers import MOST, beyond, check_way, is_wide
+from penstock.dist._wide.room import require_room
 
 # Bytes of text a round: of all ranks, for they may all find entries of one; and of each, for calls cost more below it.
 # R-MAT 20 on two ranks: with 4 MB a round as long, and 1 to 4 MB more of memory; blocks of 256 KB take a sixth longer.
@@ -38,12 +39,17 @@ _BODIES: dict[str, Callable[..., Body | None]] = {
 }
 
 
-def from_text(path: Any, comm: Any, how: Options) -> Any:
+def reads_pattern(how: Options) -> bool:
+    """Whether the partition is made from the whole pattern."""
+    name = how.partition
+    return isinstance(name, str) and PARTITIONERS[name].reads == "graph"
+
+
+def from_text(path: Any, comm: Any, how: Options, beyond_one: bool = False) -> Any:
     """The core's distributed matrix; None where rank 0 should read the file alone: because there is no other rank, the
     partition asks for the whole pattern, not all ranks see the same file, or it is none of lines. A file with numbers
-    beyond 32 bits is read here in any case, or refused. Collective."""
-    name = how.partition
-    by_pattern = isinstance(name, str) and PARTITIONERS[name].reads == "graph"
+    beyond 32 bits is read here, or refused, where its header tells of them, or there is a second rank, or `beyond_one`:
+    one process could not read it. Collective."""
     path = os.fspath(path)
     found = agreed(comm, lambda: _look(path))
     facts = comm.collect(found and found[1:])
@@ -51,8 +57,8 @@ def from_text(path: Any, comm: Any, how: Options) -> Any:
         return None
     body, size, _ = found
     if body.shape is None or not is_wide(body.shape):
-        alone = comm.size == 1 and body.shape is not None
-        if alone or how.scatter == "masters" or by_pattern:
+        alone = comm.size == 1 and not beyond_one
+        if alone or how.scatter == "masters" or reads_pattern(how):
             return None
     if body.values is not None and body.values.kind == "c":
         raise _core.NotCompiledError(
@@ -124,17 +130,30 @@ class _Readers:
         return edge_list.settled(self._path, known, largest, sum(n for _, n, _ in found))
 
     def _wide(self, shape: tuple[int, int]) -> Any:
-        """In one pass: each rank holds the entries that it reads, until they are sent to their owners."""
+        """Lines are counted first; then in one pass each rank holds the entries that it reads, until they are sent to
+        their owners."""
         check_way(self._how, beyond(shape))
-        body, walk = self._body, self._walk(True)
-        held = _core.DistEntries("bool" if body.values is None else body.values.name)
-        while (said := walk()) is not None and said[0]:
-            _, row, col, values, base = said
-            add(held, row, col, values, base, shape, SIGNS[body.mirror])
-        if any_rank(self._comm, walk.fault is not None)[0]:
+        body, walk, comm = self._body, self._walk(True), self._comm
+        dtype = np.dtype(bool) if body.values is None else body.values
+        lines = agreed(comm, lambda: newlines(self._path, *self._part)) + 1
+        most = lines if body.promised is None else min(lines, body.promised)
+        most *= 1 if body.mirror == "none" else 2
+        require_room(comm, most, dtype, "read", "")
+
+        def reserved() -> Any:
+            held = _core.DistEntries(dtype.name)
+            held.reserve(most)  # a list that grows has up to three times the entries
+            return held
+
+        held = agreed(comm, reserved)
+        sign = SIGNS[body.mirror]
+        walk.finish(
+            lambda _, row, col, values, base: add(held, row, col, values, base, shape, sign)
+        )
+        if any_rank(comm, walk.fault is not None)[0]:
             self._give_up(walk)
-        self._hold_to_promise(self._comm.collect(walk.entries))
-        return made(held, self._comm, shape, self._how)
+        self._hold_to_promise(comm.collect(walk.entries))
+        return made(held, comm, shape, self._how)
 
     def _lengths(self, kept: Kept) -> np.ndarray:
         """The first pass: how many entries come in each row that is kept here."""

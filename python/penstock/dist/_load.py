@@ -145,14 +145,32 @@ def _from_root(source: Any, comm: Any, how: Options, root: int) -> Any:
 
 def _from_file(path: Any, comm: Any, how: Options) -> Any:
     # The readers of all formats, which matrices that are made or mapped do not need.
+    from penstock._io._errors import LargeNumber
     from penstock._io.formats import load as load_file
-    from penstock.dist._file import from_text
+    from penstock.dist._file import from_text, reads_pattern
+
+    def by_root() -> Any:
+        try:
+            return load_file(path) if comm.rank == 0 else None
+        except LargeNumber as error:
+            if how.scatter == "direct" and not reads_pattern(how):
+                raise
+            raise ValueError(
+                f"{error} with partition='contiguous' or 'balanced' and scatter='direct'; with others rank 0 reads the "
+                "file alone"
+            ) from error
 
     made = from_text(path, comm, how)
-    if made is None:
-        whole = agreed(comm, lambda: load_file(path) if comm.rank == 0 else None)
-        made = _from_root(whole, comm, how, 0)
-    return made
+    if made is not None:
+        return made
+    try:
+        whole = agreed(comm, by_root)
+    except LargeNumber:
+        made = from_text(path, comm, how, beyond_one=True) if comm.size == 1 else None
+        if made is None:
+            raise
+        return made
+    return _from_root(whole, comm, how, 0)
 
 
 def _from_store(path: Any, comm: Any, how: Options) -> Any:

@@ -53,14 +53,19 @@ class Walk:
         try:
             return self._next()
         except Exception as e:
-            error = e
-            self.fault = Fault(None, lambda _: error)
+            self._failed(e)
         return None
 
-    def finish(self) -> None:
-        """To the end, or a fault, sending nothing."""
+    def _failed(self, error: Exception) -> None:
+        self.fault = Fault(None, lambda _: error)
+
+    def finish(self, take: Callable[..., None] = lambda *_: None) -> None:
+        """To the end, or a fault, sending nothing; take(*answer) is called of each, and may fail, too."""
         while self.fault is None and (said := self()) is not None and said[0]:
-            pass
+            try:
+                take(*said)
+            except Exception as e:
+                self._failed(e)
 
     def _next(self) -> Chunk | None:
         found = next(self._parsed, None)

@@ -351,16 +351,35 @@ def test_bad_arguments_are_named():
             ps.dist.run(work, 2)
     for scale, kind, text in (
         (60, ValueError, "more than 2.60"),
-        (44, MemoryError, "rank [01] would draw .* use more ranks"),
+        (61, ValueError, "between 1 and 60.* smaller scale"),
+        (44, MemoryError, "rank [01] would draw .* use more machines, or a smaller edge_factor"),
     ):
         graph = functools.partial(ps.generate.rmat, scale)
         with pytest.raises(kind, match=text):
             ps.dist.run(lambda comm, graph=graph: ps.dist.csr_array(graph, comm), 2)
-    with pytest.raises(ValueError, match="between 1 and 60"):
+    with pytest.raises(ValueError, match="tiles hold at most .*, not 2147483648 x 2147483648"):
         ps.dist.run(
-            lambda comm: ps.dist.csr_array(functools.partial(ps.generate.rmat, 61), comm), 2
+            lambda comm: ps.dist.tiled_array(functools.partial(ps.generate.rmat, 31), comm), 2
         )
     with pytest.raises(ValueError, match="different matrices"):
         ps.dist.run(lambda comm: make([0], [1], shape=(N, N + comm.rank))(comm), 2)
     with pytest.raises(ValueError, match="32-bit columns.*ps.dist.csr_array"):
         ps.generate.rmat(31)
+
+
+def test_the_core_names_numbers_and_remedies():
+    two, three = np.zeros(2, np.int64), np.zeros(3, np.int64)
+    held = ps._core.DistEntries("bool")
+    with pytest.raises(ValueError, match="2 rows and 3 columns: give one of each"):
+        held.add_pattern(two, three, 0, 5, 5, 0)
+    with pytest.raises(ValueError, match="another type than float64: give values of its type"):
+        held.add(two, two, np.zeros(2), 0, 5, 5, 0)
+    with pytest.raises(ValueError, match="2 rows and 3 values: give one of each"):
+        ps._core.DistEntries("float64").add(two, two, np.zeros(3), 0, 5, 5, 0)
+
+    def work(comm):
+        mine = ps.dist.Entries([comm.rank], [2**32], shape=(N, N))
+        return ps.dist.csr_array(mine, comm)._core.row_ids(True)
+
+    with pytest.raises(ValueError, match=r"collect what each lists \(D.rows, D.cols\)"):
+        ps.dist.run(work, 2)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
+import re
 
 import numpy as np
 import pytest
+from penstock.cli import files
 from penstock.cli.app import app
-from penstock.dist._wide import numbers
+from penstock.dist._wide import alone, numbers, room
 from typer.testing import CliRunner
 
 import penstock as ps
+from penstock.dist import _file
 
 N = 2**33
 
@@ -240,3 +244,120 @@ def test_at_the_limit(tmp_path):
     fewer = written(tmp_path, "d.tsv", f"0\t{last - 1}\n")
     with pytest.raises(ValueError, match=f"{last} rows for 1 entries"):
         ps.dist.run(lambda comm: work(comm, fewer), 2)
+
+
+def on_all_ranks(work, ranks, kind):
+    """What each rank says, all of which raise."""
+
+    def told(comm):
+        try:
+            work(comm)
+        except kind as error:
+            comm.barrier()  # they go on together
+            return str(error)
+        return None
+
+    return ps.dist.run(told, ranks)
+
+
+def test_a_rank_without_memory_is_one_on_all(tmp_path, monkeypatch):
+    row, col = np.arange(3000), np.arange(3000)[::-1] + 2**32
+    path = written(tmp_path, "a.mtx", matrix_market((row, col, None), "pattern"))
+    add, asked = _file.add, []
+
+    def failing(held, row, col, values, base, *rest):
+        if (row - base == 2999).any():
+            raise MemoryError("none is left")
+        add(held, row, col, values, base, *rest)
+
+    monkeypatch.setattr(_file, "add", failing)
+    told = on_all_ranks(lambda comm: ps.dist.csr_array(path, comm), 3, MemoryError)
+    assert told == ["rank 2: none is left"] * 2 + ["none is left"]
+    monkeypatch.setattr(_file, "add", lambda *_: asked.append(1))
+    monkeypatch.setattr(room, "UNASKED", 0)
+    monkeypatch.setattr(room, "available", lambda: 5000 * 16)  # 3000 are read, and as many travel
+    told = on_all_ranks(lambda comm: ps.dist.csr_array(path, comm), 3, MemoryError)
+    assert all("of this machine (3) need" in t for t in told)
+    reads = [int(re.search(r"would read (\d+) entries", t)[1]) for t in told]
+    assert 3000 <= sum(reads) <= 3003  # a line may reach into the next part
+    assert not asked
+    monkeypatch.setattr(_file, "add", add)
+    monkeypatch.setattr(room, "available", lambda: 6100 * 16)
+    assert ps.dist.run(lambda comm: ps.dist.csr_array(path, comm).nnz, 3) == [3000] * 3
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+@pytest.mark.parametrize("scale", [31, 33])
+def test_ranks_of_one_machine_share_its_memory(monkeypatch, scale, ranks):
+    monkeypatch.setattr(room, "UNASKED", 0)
+    make = functools.partial(ps.generate.rmat, scale, 4000 / 2**scale, seed=1, undirected=False)
+    for bytes_there, fits in ((2 * 3900 * 16, False), (2 * 4100 * 16, True)):
+        monkeypatch.setattr(room, "available", lambda n=bytes_there: n)
+        told = on_all_ranks(lambda comm: ps.dist.csr_array(make, comm), ranks, MemoryError)
+        assert [t is None for t in told] == [fits] * ranks
+
+
+def test_partition_reads_a_broken_file_once(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(alone, "renumbered", lambda path: calls.append(path))
+    head = "%%MatrixMarket matrix coordinate pattern general\n"
+    for name, text in (
+        ("a.tsv", "0\t1\n1\tx\n"),
+        ("b.tsv", "0\t1\n1\n"),
+        ("c.tsv", "0\t-1\n"),
+        ("d.mtx", f"{head}3 3 1\n1 9999999999\n"),
+    ):
+        path = written(tmp_path, name, text)
+        with pytest.raises(ValueError, match=rf"{name}:\d"):
+            files.read_any_numbers(path)
+    assert not calls
+    wide = written(tmp_path, "e.tsv", f"0\t1\n{2**31}\t2\n")
+    with pytest.raises(ValueError, match=r"e\.tsv:2"):
+        files.read_any_numbers(wide)
+    assert calls == [wide]
+
+
+def test_one_rank_reads_an_edge_list_as_one_process_does(tmp_path, monkeypatch):
+    """In one pass, unless an id is too large for it."""
+    readers, made = _file._Readers, []
+    monkeypatch.setattr(_file, "_Readers", lambda *given: made.append(1) or readers(*given))
+    for largest, parts in ((7, 0), (2**31 - 1, 1)):
+        path = written(tmp_path, "a.tsv", f"0\t{largest}\n{largest}\t3\n")
+        assert ps.dist.run(lambda comm, path=path: ps.dist.csr_array(path, comm).nnz, 1) == [2]
+        assert len(made) == parts
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("how", [{"partition": "label_propagation"}, {"scatter": "masters"}])
+def test_what_rank_0_reads_alone_names_the_other_way(tmp_path, how, ranks):
+    path = written(tmp_path, "a.tsv", f"0\t1\n{2**31}\t3\n")
+    with pytest.raises(
+        ValueError, match=r"a\.tsv:2: .*partition='contiguous' or 'balanced' and scatter='direct'"
+    ):
+        ps.dist.run(lambda comm: ps.dist.csr_array(path, comm, **how).nnz, ranks)
+
+
+@pytest.mark.parametrize("partition", ["balanced", "contiguous"])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_fewer_rows_than_ranks(rows, partition):
+    """All entries of a row on one rank, whose columns are listed by all."""
+    rng = np.random.default_rng(rows)
+    col = np.unique(rng.integers(0, N, 50))
+    row = rng.integers(0, rows, col.size)
+    values = rng.integers(1, 9, col.size).astype(float)
+
+    def work(comm):
+        mine = slice(comm.rank, None, comm.size)
+        D = ps.dist.csr_array(
+            ps.dist.Entries(row[mine], col[mine], values[mine], shape=(rows, N)),
+            comm,
+            partition=partition,
+        )
+        return D.rows, D @ (D.cols % 1013).astype(float), D.cols
+
+    parts = ps.dist.run(work, 4)
+    expected = np.bincount(row, values * (col % 1013), minlength=rows)
+    ids = np.concatenate([p[0] for p in parts])
+    np.testing.assert_array_equal(ids, np.unique(row))
+    np.testing.assert_array_equal(np.concatenate([p[1] for p in parts]), expected[ids])
+    np.testing.assert_array_equal(np.concatenate([p[2] for p in parts]), col)

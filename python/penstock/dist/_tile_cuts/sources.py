@@ -14,6 +14,7 @@ from penstock.dist._load import generator_shape, open_on_all
 from penstock.dist._matrix import csr_array
 from penstock.dist._tile_choice import network_of
 from penstock.dist._tile_cuts.choice import Cut, equal_cuts, work_cuts
+from penstock.dist._wide.numbers import is_wide
 
 __all__ = [
     "cut_by_work",
@@ -105,6 +106,11 @@ def ways(source: Any, kind: str, comm: Any) -> Way:
         return way(_core.tiles_of_whole, _core.entries_of_whole, (comm, whole._core), whole)
     if kind == "generator":
         rows, cols = generator_shape(source)
+        if is_wide((rows, cols)):
+            raise ValueError(
+                f"tiles hold at most 2^31 - 1 rows and columns, not {rows} x {cols}: give a smaller scale, or "
+                "multiply by vectors with ps.dist.csr_array, which holds more"
+            )
         shares = np.linspace(0, rows, comm.size + 1).astype(np.int64)
         first, last = int(shares[comm.rank]), int(shares[comm.rank + 1])
         mine = source(_keep=_core.kept_range(first, last - first, 0, cols))

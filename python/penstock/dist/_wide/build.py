@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from penstock._arrays.convert import as_array
 from penstock.dist._agree import agreed
 from penstock.dist._owners import Options
 from penstock.dist._wide.numbers import as_shape, beyond, check_way, is_wide
+from penstock.dist._wide.room import require_room
 
 SIGNS = {"none": 0, "symmetric": 1, "skew": -1}  # of the mirrored entry, by a file's symmetry
 
@@ -99,8 +101,10 @@ def from_entries(source: Entries, comm: Any, how: Options) -> Any:
                 f"{rank} gives {fact[0]}, {fact[1]}: give all of them one shape and type"
             )
 
+    agreed(comm, lambda: check_way(how, "a matrix of Entries"))
+    require_room(comm, len(source), source.dtype, "give", ", or fewer entries")
+
     def take() -> Any:
-        check_way(how, "a matrix of Entries")
         held = _core.DistEntries(source.dtype.name)
         held.reserve(len(source))
         add(held, source.row, source.col, source.values, 0, source.shape, 0)
@@ -134,5 +138,10 @@ def generated(source: functools.partial, shape: tuple[int, int], comm: Any, how:
             f"{shape[1]}: ps.generate.rmat makes more, and ps.dist.Entries takes entries of any numbers"
         )
     check_way(how, beyond(shape))
+    asked = inspect.signature(source.func).bind(*source.args, **source.keywords)
+    asked.apply_defaults()
+    edges = int(float(asked.arguments["edge_factor"]) * shape[0]) // comm.size + 1
+    drawn = edges * (2 if asked.arguments["undirected"] else 1)
+    require_room(comm, drawn, asked.arguments["dtype"], "draw", ", or a smaller edge_factor")
     held = agreed(comm, lambda: source(_keep=(comm.size, comm.rank)))
     return made(held, comm, shape, how, add_up=False)

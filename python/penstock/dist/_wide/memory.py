@@ -12,7 +12,11 @@ import numpy as np
 class ListedMemory:
     """Bytes on one rank: of the `matrix` with its lists and the plan of its exchange; at the height of `making` it,
     without what the caller keeps of his entries; of x (`vector`) of float64 with its ghosts and what is sent of it; and
-    of a `search` by bfs with predecessors, results included."""
+    of a `search` by bfs with predecessors, results included, where the pattern is symmetric or `direction` "top_down".
+
+    For another graph, "bottom_up" forms the transpose, and "auto" may. It is kept beside the graph, and takes the
+    `making` and `matrix` of its own counts: entries are those in the columns that the rank owns, given those that it
+    has."""
 
     matrix: int
     making: int
@@ -43,7 +47,8 @@ def listed_memory(
         Distinct columns of these entries that other ranks list.
     dtype : bool, float32 or float64
     given : int, optional
-        Entries that the rank reads or draws; as many as it stores unless given.
+        Entries that the rank reads or draws, the mirrored ones of a symmetric file or graph included; as many as it
+        stores unless given.
     sent : int, optional
         Entries of x that the rank sends in an exchange; as many as ghosts unless given.
 

@@ -32,6 +32,13 @@ void require_inside(const char* what, GlobalIndex number, GlobalIndex size) {
   });
 }
 
+void require_equally_many(const char* what, std::size_t count, std::size_t rows) {
+  require(count == rows, [&] {
+    return "entries: " + std::to_string(rows) + " rows and " + std::to_string(count) + " " + what +
+           ": give one of each for every entry";
+  });
+}
+
 /// Numbers count from `base`. `mirror`: 0, or the sign of the entries (j, i) that are added for each (i, j) off the diagonal.
 template <class V>
 void append(std::vector<Coordinate<V>>& to, const Numbers& row, const Numbers& column,
@@ -52,8 +59,11 @@ void append(std::vector<Coordinate<V>>& to, const Numbers& row, const Numbers& c
 template <class V>
 std::vector<Coordinate<V>>& list_of_type(DistEntries& entries, const Numbers& row, const Numbers& column) {
   auto* list = std::get_if<std::vector<Coordinate<V>>>(&entries.any);
-  require(list != nullptr, "entries: values of another type");
-  require(column.shape(0) == row.shape(0), "entries: rows and columns are not equally many");
+  require(list != nullptr, [] {
+    return std::string("entries: the list was made for another type than ") + dtype_name<V>() +
+           ": give values of its type, or none for bool";
+  });
+  require_equally_many("columns", column.shape(0), row.shape(0));
   return *list;
 }
 
@@ -61,7 +71,7 @@ template <class V>
 void add_entries(DistEntries& to, const Numbers& row, const Numbers& column, const ReadArray<V>& values,
                  GlobalIndex base, GlobalIndex rows, GlobalIndex cols, int mirror) {
   auto& list = list_of_type<V>(to, row, column);
-  require(values.shape(0) == row.shape(0), "entries: rows and values are not equally many");
+  require_equally_many("values", values.shape(0), row.shape(0));
   const nb::gil_scoped_release release;
   append<V>(list, row, column, values.data(), base, rows, cols, mirror);
 }

@@ -153,7 +153,9 @@ Array<GlobalIndex> Ownership::numbers(int rank) const {
 }
 
 Array<GlobalIndex> Ownership::all_numbers() const {
-  require_known(-1);
+  require(!is_listed(),
+          "ownership: each rank lists its own numbers, and knows those of no other: collect what each "
+          "lists (D.rows, D.cols)");
   const auto out = allocate_apart<GlobalIndex>(size());
   if (is_ranges()) std::iota(out.data, out.data + out.size, GlobalIndex{0});
   else

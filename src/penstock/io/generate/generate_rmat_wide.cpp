@@ -2,10 +2,7 @@
 // each rank draws an equal share of the numbers.
 #include "penstock/io/generate/generate_rmat_wide.hpp"
 
-#include <string>
-
 #include "penstock/core/error.hpp"
-#include "penstock/core/machine.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/io/generate/rmat_edges.hpp"
 #include "penstock/io/random.hpp"
@@ -15,18 +12,6 @@ namespace penstock {
 namespace {
 
 constexpr std::int64_t kDrawnAtOnce = 1 << 16;
-constexpr std::int64_t kUnasked = 1 << 30;  // bytes for which the system is not asked what it has
-
-void require_memory(std::int64_t entries, std::int64_t entry_bytes, int rank) {
-  if (entries <= kUnasked / entry_bytes) return;
-  const auto available = probe_topology().available_bytes;
-  if (entries <= available / entry_bytes) return;
-  throw Error(Errc::out_of_memory, "R-MAT: rank " + std::to_string(rank) + " would draw " +
-                                       std::to_string(entries) + " entries of " +
-                                       std::to_string(entry_bytes) + " bytes, and " +
-                                       std::to_string(available >> 20) +
-                                       " MiB are available: use more ranks, or a smaller edge_factor");
-}
 
 }  // namespace
 
@@ -43,7 +28,6 @@ void append_rmat(std::vector<Coordinate<V>>& entries, const RmatOptions& options
   const auto first = partition::share(edge.units(), ranks, rank),
              last = partition::share(edge.units(), ranks, rank + 1);
   const auto most = (last - first) * (edge.mirrored() ? 2 : 1);
-  require_memory(most, sizeof(Coordinate<V>), rank);
   entries.reserve(entries.size() + at(most));
   for (auto e = first; e < last; ++e) {
     if (e % kDrawnAtOnce == 0) poll_interrupt();

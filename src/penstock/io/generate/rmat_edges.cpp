@@ -18,7 +18,7 @@ const RmatOptions& checked(const RmatOptions& o) {
                   o.most_scale == 30
                       ? "2^30 vertices is the largest R-MAT with 32-bit columns; give a larger one to "
                         "ps.dist.csr_array as functools.partial(ps.generate.rmat, scale)"
-                      : "numbers have 64 bits");
+                      : "take a smaller scale: ranks draw at most 2^60 vertices");
   require_between("edge_factor", o.edge_factor, 0, 1 << 20, "it is the number of edges per vertex");
   require(std::ldexp(o.edge_factor, o.scale) < 0x1p60, "edge_factor = " + std::to_string(o.edge_factor) +
                                                            " edges for each of 2^" + std::to_string(o.scale) +
