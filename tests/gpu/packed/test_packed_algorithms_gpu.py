@@ -139,7 +139,9 @@ def test_pagerank_takes_lists_that_searches_have_packed():
     expected = ps.csgraph.pagerank(a, device="cpu", tol=1e-5)
     vectors = 24 * a.shape[0]
     facts = packed_lists(a).facts()
-    with ps.options(device_memory=facts["bytes"] + vectors + _core.cut_list_bytes(a.nnz) + (17 << 20)):
+    with ps.options(
+        device_memory=facts["bytes"] + vectors + _core.cut_list_bytes(a.nnz) + (17 << 20)
+    ):
         ps.csgraph.bfs(a, 1, device=0, gpu_options=PACKED)
         with ps.record() as events:
             got, told = ps.csgraph.pagerank(a, tol=1e-5, return_info=True)
