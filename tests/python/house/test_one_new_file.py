@@ -22,7 +22,7 @@ import pytest
 from penstock._choices import SEMIRINGS, in_words
 from penstock._plan.codecs import FORMS
 from penstock.cli.app import app
-from penstock.csgraph._gpu import check_names
+from penstock.csgraph.gpu_options import check_names
 from typer.testing import CliRunner
 
 import penstock as ps
