@@ -27,7 +27,7 @@ LARGE = crowded(3000, 400_000, 1)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_large_products_in_parts_are_right(stationary, steal, sparse):
     A = LARGE
-    B = A if sparse else np.random.default_rng(2).integers(0, 3, (3000, 96)).astype(float)
+    B = A if sparse else np.random.default_rng(2).integers(0, 3, (3000, 64)).astype(float)
 
     def work(comm):
         T = ps.dist.tiled_array(A, comm, grid=(4, 1), tile_cols=1500)

@@ -23,7 +23,8 @@ TEST(TileSum, PiecesWaitOnlyWhilePartsOfAProductAreUnderWay) {
   std::vector<Index> indices;
   std::vector<double> values(8, 2.0);
   for (Index r = 0; r < 8; ++r) indptr.push_back(r + 1), indices.push_back(r);
-  const CsrView<double> a{8, 8, indptr.data(), indices.data(), values.data()};
+  CsrView<double> a;
+  a.rows = a.cols = 8, a.indptr = indptr.data(), a.indices = indices.data(), a.values = values.data();
   const auto f64 = TileValue::float64;
   std::vector<double> blob(static_cast<std::size_t>(blob_bytes(true, f64, 8, 8, 8)) / 8 + 1), b(16, 1.0),
       c(16, -9.0);

@@ -20,7 +20,7 @@ constexpr std::int64_t kMostParts = 256;  // of a product
 constexpr double kWorthCutting = 1.5;
 /// Bytes of a dense tile of B that each part may read again, since they stay in a cache; of a larger one, each of its rows is
 /// read so often by a part, on average, that it may come from memory once.
-constexpr double kStaysNear = 1 << 20, kReadsOfPart = 8;
+constexpr double kStaysNear = 1 << 20, kReadsOfPart = 16;
 
 /// Most over mean of what ranks have to do by the plan.
 inline double imbalance(const MultiplyPlan& plan) {
