@@ -138,10 +138,14 @@ def scripts() -> list[str]:
 @pytest.mark.parametrize("script", scripts())
 def test_options_of_every_script(script: str) -> None:
     """Each imports all it needs, GPU scripts too, and whoever writes results has both options for them. Those of
-    multigrid print counts, which are the same everywhere."""
+    multigrid and of cuts print counts, which are the same everywhere; that of wide graphs compares memory with what
+    was predicted."""
     said = run(script, "--help")
     assert re.search(r"^usage: ", said)
-    printed = ("amg_convection.py", "amg_dist.py", "compare.py", "nx_backend.py", "plot.py")
+    printed = (
+        *("amg_convection.py", "amg_dist.py", "compare.py", "nx_backend.py", "plot.py"),
+        *("tile_cuts.py", "wide.py"),
+    )
     if script not in printed:
         assert "--raw" in said and "--out" in said
 

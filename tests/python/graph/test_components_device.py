@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from penstock.cli import device
 from penstock.cli.app import app
-from penstock.csgraph import GpuOptions
+from penstock.csgraph import GpuOptions, _gpu
 from typer.testing import CliRunner
 
 import penstock as ps
@@ -77,6 +77,7 @@ def test_a_list_of_gpus_takes_parts(graph, monkeypatch):
         return *expected, {"missed": 0, "read": {"bytes": 96}, "seconds": 1e-3}
 
     monkeypatch.setattr(_core, "device_count", lambda: 2)
+    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)
     monkeypatch.setattr(_core, "gpu_parts", make)
     monkeypatch.setattr(_core, "components_parts", find)
     with ps.options(device_memory=1 << 30), ps.record() as events:

@@ -54,7 +54,9 @@ TEST(TrianglesRoom, RangesCoverAllRowsOnce) {
       ASSERT_GT(last, first);
       ASSERT_LE(last, 8);
       EXPECT_LE(offsets[std::size_t(last)] - offsets[std::size_t(first)], most);
-      if (last < 8) EXPECT_GT(offsets[std::size_t(last) + 1] - offsets[std::size_t(first)], most);
+      if (last < 8) {
+        EXPECT_GT(offsets[std::size_t(last) + 1] - offsets[std::size_t(first)], most);
+      }
       first = last, ++ranges;
     }
     EXPECT_EQ(first, 8);
