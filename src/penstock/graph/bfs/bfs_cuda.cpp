@@ -76,15 +76,16 @@ class BfsRun {
       if (!work_.parents.data) work_.parents = out.take<Index>(out.vertices(), "the predecessors");
       s_.parents = s_.all_parents = work_.parents.data;
     }
-    if (asks_any(options)) out.make_search_cache();
-    out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
-    access_ = out.access_or_best(options.access);
-    ledger_ = LinkLedger(std::max(out.far_bytes(), lists_in().far_bytes()));
-    s_.near = !ledger_.bounds();
-    if (ledger_.bounds() && !work_.open_segments.data) {
+    // Before the cache, which gives way to what is taken, and before views, which point into it.
+    if (far_ledger().bounds() && !work_.open_segments.data) {
       work_.open_segments = out.take<gpu::Segment>(gpu::most_segments(out.edges()), "the cut lists");
       s_.open_segments = work_.open_segments.data;
     }
+    if (asks_any(options)) out.make_search_cache();
+    out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
+    access_ = out.access_or_best(options.access);
+    ledger_ = far_ledger();
+    s_.near = !ledger_.bounds();
     require(
         !in || in->is_packed() == out.is_packed(),
         "bfs: the edges are packed and the reversed ones are not, or vice versa: give both one placement");
@@ -120,6 +121,7 @@ class BfsRun {
  private:
   Stream stream() const { return g_.stream(); }
   const GpuGraph& lists_in() const { return in_ ? *in_ : g_; }  // that bottom-up steps read
+  LinkLedger far_ledger() const { return LinkLedger(std::max(g_.far_bytes(), lists_in().far_bytes())); }
   ListView view_of(const GpuGraph& g) const {
     ListView view = g.view();
     if (options_.sample == 0) view.sample = nullptr, view.sample_size = 0;
