@@ -5,43 +5,14 @@ import json
 import numpy as np
 import pytest
 from penstock._io._neighbours import packed_lists
-from penstock._plan.machine import Gpu, Machine
-from penstock.csgraph import GpuOptions, _gpu, _lists, search_plan
+from penstock.csgraph import GpuOptions, _gpu, _lists
 from penstock.csgraph._packed_paths import pack_paths_seconds, path_lists
 from penstock.csgraph.shortest_paths import weights_of
 
 import penstock as ps
 from penstock import _core
 
-LINK, MEMORY = 50e9, 4e12
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return ps.generate.rmat(18, seed=1)  # 41 MB as it is, 34 packed, with the arrays of vertices
-
-
-@pytest.fixture
-def fresh(graph):
-    a = ps.csr_array._wrap(graph._core)
-    a._derived.symmetric_pattern = True
-    return a
-
-
-@pytest.fixture
-def gpus(monkeypatch):
-    """Two GPUs of 80 GB."""
-    told = {"free_bytes": 80 << 30, "memory_bytes": 80 << 30}
-    monkeypatch.setattr(_core, "device_count", lambda: 2)
-    monkeypatch.setattr(_core, "gpu_info", lambda gpu: told)
-
-    def machine(count, measure_host=False):
-        gpu = Gpu(up=LINK, device_read=MEMORY, memory=told["free_bytes"])
-        return Machine((gpu,) * count, threads=2, source="measured on a test")
-
-    monkeypatch.setattr(search_plan, "this_machine", machine)
-    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)  # slower than pages are locked
-    return told
+LINK, MEMORY = 50e9, 4e12  # of `gpus`
 
 
 def test_on_the_cpu(fresh):

@@ -4,40 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from penstock._plan.machine import Gpu, Machine
-from penstock.csgraph import GpuOptions, _gpu, _ranks_gpu, search_plan, triangle
+from penstock.csgraph import GpuOptions, _gpu, _ranks_gpu, triangle
 from penstock.csgraph._graph import simple
 
 import penstock as ps
 from penstock import _core
 
 BETWEEN = _core.betweenness_vertex_bytes()
-
-
-@pytest.fixture(scope="module")
-def graph():
-    return ps.generate.rmat(18, seed=1)
-
-
-@pytest.fixture
-def fresh(graph):
-    a = ps.csr_array._wrap(graph._core)
-    a._derived.symmetric_pattern = True
-    return a
-
-
-@pytest.fixture
-def gpus(monkeypatch):
-    """Two GPUs of 80 GB."""
-    told = {"free_bytes": 80 << 30, "memory_bytes": 80 << 30}
-    monkeypatch.setattr(_core, "device_count", lambda: 2)
-    monkeypatch.setattr(_core, "gpu_info", lambda gpu: told)
-
-    def machine(count, measure_host=False):
-        return Machine((Gpu(up=50e9, device_read=4e12, memory=80 << 30),) * count, threads=2)
-
-    monkeypatch.setattr(search_plan, "this_machine", machine)
-    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)
 
 
 class There:
