@@ -1,7 +1,7 @@
 // Orients edges: checks, degrees, keys and lists. Threads take entries, not rows, so that hubs cost no more than other
 // vertices; a block searches its first and its last row, and each thread searches between them.
 #include "penstock/graph/gpu/compact.hpp"
-#include "penstock/graph/triangles/triangles_orient_gpu.hpp"
+#include "penstock/graph/triangles/triangles_facts_gpu.cuh"
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/structure/entry_steps.hpp"
 
@@ -68,16 +68,8 @@ __global__ void __launch_bounds__(kThreads)
   if (__syncthreads_or(fault) && threadIdx.x == 0) atomicOr(&facts->faults, 1u);
 }
 
-template <class T>
-__device__ T add_lanes(T mine) {
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) mine += __shfl_down_sync(kAll, mine, d);
-  return mine;
-}
-
 __global__ void __launch_bounds__(kThreads) measure(Pattern a, Index* below, PatternFacts* facts) {
-  unsigned long long sum = 0, connected = 0, most = 0;
-  double lookups = 0, pairs = 0;
+  SeenOfLists seen;
   for (auto u = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; u < a.vertices;
        u += std::int64_t(gridDim.x) * kThreads) {
     const Offset begin = a.offsets[u], end = a.offsets[u + 1];
@@ -88,22 +80,9 @@ __global__ void __launch_bounds__(kThreads) measure(Pattern a, Index* below, Pat
       else high = middle;
     }
     below[u] = Index(low - begin);
-    sum += static_cast<unsigned long long>(low - begin);
-    connected += end > begin;
-    most = max(most, static_cast<unsigned long long>(end - begin));
-    lookups += double(low - begin) * double(end - low);
-    pairs += double(low - begin) * double(low - begin - 1) / 2;
+    seen.add(low - begin, end - begin);
   }
-  sum = add_lanes(sum), connected = add_lanes(connected);
-  lookups = add_lanes(lookups), pairs = add_lanes(pairs);
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) most = max(most, __shfl_down_sync(kAll, most, d));
-  if ((threadIdx.x & 31) != 0) return;
-  atomicAdd(&facts->below, sum);
-  atomicAdd(&facts->connected, connected);
-  atomicMax(&facts->most, most);
-  atomicAdd(&facts->lookups, lookups);
-  atomicAdd(&facts->pairs, pairs);
+  seen.add_to(facts);
 }
 
 __global__ void __launch_bounds__(kThreads)

@@ -1,6 +1,7 @@
 // Decodes packed lists and keeps what points to smaller numbers. Short lists are decoded by eight lanes, four at a time, others by
 // warps, which count what they keep by ballots.
 #include "penstock/graph/gpu/lists_gpu.cuh"
+#include "penstock/graph/triangles/triangles_facts_gpu.cuh"
 #include "penstock/graph/triangles/triangles_packed_gpu.hpp"
 
 namespace penstock::gpu {
@@ -73,35 +74,14 @@ __global__ void __launch_bounds__(kThreads)
             });
 }
 
-template <class T>
-__device__ T sum_of_warp(T mine) {
-  return add_group(mine, 32);
-}
-
 __global__ void __launch_bounds__(kThreads)
     measure_lists(ListView g, const Index* below, PatternFacts* facts) {
-  unsigned long long sum = 0, connected = 0, most = 0;
-  double lookups = 0, pairs = 0;
+  SeenOfLists seen;
   for (auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x; v < g.vertices;
        v += std::int64_t(gridDim.x) * kThreads) {
-    const auto degree = degree_of(g, Index(v));
-    const double low = below[v];
-    sum += static_cast<unsigned long long>(below[v]);
-    connected += degree > 0;
-    most = max(most, static_cast<unsigned long long>(degree));
-    lookups += low * (double(degree) - low);
-    pairs += low * (low - 1) / 2;
+    seen.add(below[v], degree_of(g, Index(v)));
   }
-  sum = sum_of_warp(sum), connected = sum_of_warp(connected);
-  lookups = sum_of_warp(lookups), pairs = sum_of_warp(pairs);
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) most = max(most, __shfl_down_sync(kAll, most, d));
-  if ((threadIdx.x & 31) != 0) return;
-  atomicAdd(&facts->below, sum);
-  atomicAdd(&facts->connected, connected);
-  atomicMax(&facts->most, most);
-  atomicAdd(&facts->lookups, lookups);
-  atomicAdd(&facts->pairs, pairs);
+  seen.add_to(facts);
 }
 
 __global__ void __launch_bounds__(kThreads)
