@@ -60,6 +60,24 @@ GRAPHS = {
 }
 
 
+# Lengths of edges, by the bytes that they take: 1, 2, 4, and 1 where all are the same.
+PACKABLE = {
+    "bytes": (8, 72),
+    "words": (1, 60_000),
+    "far": (2_147_000_000, 2_147_065_535),
+    "same": (9, 9),
+}
+
+
+def with_lengths(a, kind, seed=1):
+    """The graph with random lengths of such a kind."""
+    least, largest = PACKABLE[kind]
+    values = np.random.default_rng(seed).integers(least, largest + 1, a.nnz).astype(np.float64)
+    values[: a.nnz // 2 : 50] = least
+    values[1 : a.nnz : 50] = largest
+    return ps.csr_array._from_parts(*a.shape, np.asarray(a.indptr), np.asarray(a.indices), values)
+
+
 def same_bits(a, found):
     """Whether packed lists are those that the CPU makes of `a`, word for word."""
     want = _core.pack_lists(a._core).to_arrays()

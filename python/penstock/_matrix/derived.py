@@ -105,9 +105,10 @@ class Derived:
     pagerank_gpu_pattern: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     pagerank_gpu_weighted: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     packed_lists: Any = None  # the core's packed neighbour lists
-    packed_lists_bytes: int | None = None  # an estimate
+    list_sample: Any = None  # the core's look at some lists, by which all are packed
     packed_paths: Any = None  # the same lists with the lengths of the edges
     link_seconds: float = 0  # that traversals took whose lists came over the link
+    link_calls: int = 0  # how many these were
     path_link_seconds: float = 0  # the same of shortest paths
     gpu_graph: tuple[Any, Any] | None = field(
         default=None, metadata=_GPU

@@ -16,16 +16,15 @@ from penstock._plan.machine import LOCKS, PAGEABLE, link_up
 from penstock._plan.report import active
 from penstock._plan.schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in, has_missed, knows_edges_in
+from penstock.csgraph._packing import cpu_packs, pack_seconds, packing_seconds, sizes_of_packed
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
 _SMALL = 1 << 20
 
-# What the CPU takes to pack the list entry of an edge, on one thread.
-_PACK_SECONDS = 45e-9
-
 # Algorithms that read lists in one direction read each of them so often in a call, at least: betweenness twice for a
 # source, PageRank in each step, triangles for each list that names its vertex.
 _PASSES = 2
+_FAR_PASSES = 1.125  # of packed lists in host memory that a search reads, at most
 _NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
 
 
@@ -131,27 +130,36 @@ def gpu_graph(
     vertex_bytes: int | None = None,
 ) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
-    same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: packed lists with
-    lengths, for shortest paths, whose distances take so many bytes each. `vertex_bytes`: what packed lists leave for
-    each vertex, if it is not what searches take."""
+    same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: for shortest paths
+    from packed lists, what `lists_for_gpu` says of them; distances take so many bytes each. `vertex_bytes`: what packed
+    lists leave for each vertex, if it is not what searches take."""
     key = _graph_key(gpu, placement, share, 0 if paths is None else distance_bytes)
     known = graph._derived.gpu_graph
     needed = vertex_bytes if placement == "packed" else None
     if known is None or known[0] != key or not leaves(known[1], needed):
         sample = held_sample(graph)  # of the store that it is from
-        packed = paths
-        if placement == "packed" and paths is None:
+        packed, weights = paths or (None, None)
+        if placement == "packed" and weights is None and packed is None:
             packed = graph._derived.packed_lists
             if packed is None and known is not None and known[0] == key:
                 packed = known[1].packed_lists()  # the same, with less of them on the GPU
         graph._derived.gpu_graph = known = None
         more: dict[str, Any] = {"distance_bytes": distance_bytes} if paths is not None else {}
+        if weights is not None:
+            more["weights"] = weights
+        if placement == "packed" and packed is None and graph._derived.list_sample is not None:
+            more["list_sample"] = graph._derived.list_sample
         if needed is not None:
             more["vertex_bytes"] = needed
         known = key, _core.gpu_graph(graph._core, *key[:3], sample, packed, **more)
         graph._derived.gpu_graph = known
-        if known[1].facts().get("packed_by") == "cpu":  # which takes long: not again
-            graph._derived.packed_lists = known[1].packed_lists()
+        facts = known[1].facts()
+        if facts.get("packed_by") == "cpu":  # which takes long: not again
+            lists = known[1].packed_lists()
+            if facts["lengths"]:
+                graph._derived.packed_paths = lists
+            else:
+                graph._derived.packed_lists = lists
     return known[1]
 
 
@@ -306,10 +314,47 @@ def _home(
 
     if all(only_packed(one) for one in graphs):
         return "packed", "the lists exceed the budget as they are, and fit it packed"
+    if parts == 1 and share == 1:
+        return _partly(graph, gpus[0], each, ahead, **asked)
     return (
         "auto",
         "packed lists are no gain: these fit the budget as they are, or exceed it packed, too",
     )
+
+
+def _partly(
+    graph: csr_array, gpu: int, each: tuple[int, int], ahead: float, **asked: Any
+) -> tuple[str, str]:
+    """As `_home`, where packed lists exceed the budget, too: those that stay in host memory are read over the link, an
+    eighth of them twice. They pay once calls have taken so much longer over the link than that as packing takes.
+    Samples answer for some graphs, whose calls take less."""
+    raw = room_there(graph, [gpu], each)
+    packed = room_there(graph, [gpu], each, "packed", sizes_of_packed(graph), **asked)
+    if (
+        raw["placement"] == "device"
+        or not packed["list_bytes"]
+        or packed["used_bytes"] > packed["budget"]
+    ):
+        return (
+            "auto",
+            "packed lists are no gain: these fit the budget as they are, or it has no room for any",
+        )
+    derived, far = graph._derived, packed["far_bytes"]
+    known = derived.gpu_graph
+    if known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]:
+        return "packed", "searches have placed them"
+    rate = _rate(graph, gpu)
+    spared = derived.link_seconds - derived.link_calls * _FAR_PASSES * far / rate
+    spared += ahead * (1 - far / max(1, 4 * graph.nnz))
+    price = 0.0
+    if derived.packed_lists is None:
+        price = pack_seconds(graph) if cpu_packs(graph) else gpu_pack_seconds(graph, gpu)
+    if spared <= price:
+        return "auto", (
+            f"lists that exceed the budget packed, too, are packed when searches have taken {price:.2g} s longer over "
+            f"the link than packed ones would ({max(0.0, spared):.2g} s until now)"
+        )
+    return "packed", "the lists exceed the budget, and less of them packed"
 
 
 def _is_packed(graph: csr_array) -> bool:
@@ -325,9 +370,10 @@ def _rate(graph: csr_array, gpu: int) -> float:
     return min(link_up(gpu), PAGEABLE if graph.place == "mapped" else LOCKS)
 
 
-def gpu_pack_seconds(graph: csr_array, gpu: int, gpus: int = 1) -> float:
-    """What a GPU, or each of several, takes to pack the lists of its range: offsets and columns go there once."""
-    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpu) / gpus
+def gpu_pack_seconds(graph: csr_array, gpu: int, gpus: int = 1, along: int = 0) -> float:
+    """What a GPU, or each of several, takes to pack the lists of its range: offsets and columns go there once, and
+    `along` bytes of lengths."""
+    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz + along) / _rate(graph, gpu) / gpus
 
 
 def _price(graph: csr_array, gpu: int) -> float:
@@ -337,8 +383,8 @@ def _price(graph: csr_array, gpu: int) -> float:
     derived = graph._derived
     if _is_packed(graph):
         return 0.0
-    if derived.row_order is not None and not derived.row_order[0]:
-        return pack_seconds(graph)  # the CPU packs lists that do not ascend
+    if cpu_packs(graph):
+        return pack_seconds(graph)
     there = derived.gpu_graph
     sampled = there is not None and there[1].facts().get("sample_kind") == "highest_degree"
     return gpu_pack_seconds(graph, gpu) if sampled else 0.0
@@ -348,60 +394,15 @@ def _price_of_parts(graph: csr_array, gpus: list[int]) -> float:
     """What several GPUs take to pack their ranges; the CPU packs lists that do not ascend."""
     order = graph._derived.row_order
     if order is not None and not order[0]:
-        return _packing(graph)
+        return packing_seconds(graph)
     return gpu_pack_seconds(graph, gpus[0], len(set(gpus)))
-
-
-def pack_seconds(graph: csr_array) -> float:
-    """What the CPU takes to pack the lists, once; 0 where they are packed.
-
-    >>> import penstock as ps
-    >>> pack_seconds(ps.generate.rmat(10, seed=1)) < 0.1
-    True
-    """
-    return 0.0 if graph._derived.packed_lists is not None else _packing(graph)
-
-
-def _packing(graph: csr_array) -> float:
-    return float(_PACK_SECONDS * graph.nnz / _core.num_threads())
-
-
-def sizes_of_packed(graph: csr_array) -> dict[str, int]:
-    """Bytes of the packed lists and, of these, of heads and bases; estimated where nobody has packed them.
-
-    >>> import penstock as ps
-    >>> from penstock._io._neighbours import packed_lists
-    >>> A = ps.generate.rmat(10, seed=1)
-    >>> before = sizes_of_packed(A)["head_bytes"]
-    >>> before == packed_lists(A).facts()["head_bytes"]
-    True
-    """
-    n = graph.shape[0]
-    return {
-        "packed_bytes": packed_bytes(graph),
-        "head_bytes": 4 * n + 8 * (-(-n // 64) + 1),
-    }
-
-
-def packed_bytes(graph: csr_array) -> int:
-    """What the graph's packed lists take; an estimate where nobody has packed them.
-
-    >>> import penstock as ps
-    >>> A = ps.generate.rmat(10, seed=1)
-    >>> packed_bytes(A) < 4 * A.nnz
-    True
-    """
-    derived = graph._derived
-    if derived.packed_lists is not None:
-        return int(derived.packed_lists.facts()["bytes"])
-    estimate = derived.once("packed_lists_bytes", lambda: _core.estimate_packed(graph._core))
-    return int(estimate)
 
 
 def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
     """Adds up what traversals take whose lists come over the link."""
     if graph._derived.packed_lists is None and there.facts()["placement"] == "pinned":
         graph._derived.link_seconds += told.get("seconds", 0.0)
+        graph._derived.link_calls += 1
 
 
 def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -> tuple[Any, Any]:

@@ -16,16 +16,14 @@ from penstock.csgraph._gpu import (
     chosen_gpus,
     gpu_pack_seconds,
     knows_gpu_graph,
-    pack_seconds,
-    packed_bytes,
     room_of_each,
     room_there,
     settle_home,
-    sizes_of_packed,
 )
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._lists import cpu_lists, for_cpu, raw_bytes
-from penstock.csgraph._packed_paths import pack_paths_seconds, settle_paths, sizes_of_packed_paths
+from penstock.csgraph._packed_paths import first_paths_seconds, settle_paths, sizes_of_packed_paths
+from penstock.csgraph._packing import cpu_packs, pack_seconds, packed_bytes, sizes_of_packed
 from penstock.csgraph._paths_gpu import placement_without_room
 from penstock.csgraph.gpu_options import GpuOptions, settled
 from penstock.csgraph.shortest_paths import weights_of
@@ -288,8 +286,9 @@ def _told(
     if lists != "packed":
         setup += far / LOCKS
     elif paths:
-        setup += pack_paths_seconds(graph)
-    elif far or (several == 1 and graph._derived.packed_lists is not None):
+        along = 0 if graph.dtype.kind == "b" else weights_of(graph).nbytes
+        setup = first_paths_seconds(graph, gpus[0], setup, along)
+    elif cpu_packs(graph) or (several == 1 and graph._derived.packed_lists is not None):
         setup += pack_seconds(graph)
     else:
         setup = gpu_pack_seconds(graph, gpus[0], len(set(gpus)))

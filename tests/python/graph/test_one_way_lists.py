@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from penstock.csgraph import GpuOptions, _gpu, _ranks_gpu, triangle
+from penstock.csgraph import GpuOptions, _gpu, _packing, _ranks_gpu, triangle
 from penstock.csgraph._graph import simple
 
 import penstock as ps
@@ -37,7 +37,7 @@ class There:
 
 def room(a, vertex_bytes):
     """What packed lists need, those arrays included."""
-    kept = _gpu.packed_bytes(a) + (16 << 20) + _core.cut_list_bytes(a.nnz)
+    kept = _packing.packed_bytes(a) + (16 << 20) + _core.cut_list_bytes(a.nnz)
     return kept + vertex_bytes * a.shape[0] + (1 << 20)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from penstock._io._neighbours import packed_lists
-from penstock.csgraph import GpuOptions, _gpu
+from penstock.csgraph import GpuOptions, _gpu, _packing
 
 import penstock as ps
 from penstock import _core
@@ -85,17 +85,32 @@ def test_the_plan_for_a_budget(monkeypatch):
     """Raw lists where they fit, packed ones where only these do."""
     monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)  # slower than pages are locked
     a = ps.generate.rmat(18, seed=1)  # 41 MB as it is, 34 packed, the arrays of vertices included
-    estimate = _gpu.packed_bytes(a)
+    estimate = _packing.packed_bytes(a)
     assert abs(estimate - packed_lists(a).facts()["bytes"]) < 0.02 * estimate
     a._derived.packed_lists = None
     for budget, seconds, home in (
         (60e6, 100.0, "auto"),
         (38e6, 0.0, "packed"),
-        (30e6, 100.0, "auto"),
+        (30e6, 0.0, "auto"),
+        (30e6, 100.0, "packed"),
+        (6e6, 100.0, "auto"),
     ):
         a._derived.link_seconds = seconds
         with ps.options(device_memory=int(budget)):
             assert _gpu._home([a], [0])[0] == home, (budget, seconds)
+    # Where packed lists exceed the budget, what they would take over the link is subtracted for each call.
+    with ps.options(device_memory=30_000_000):
+        far = _gpu.room_there(
+            a, [0], _gpu.room_of_each([a], [0], 1), "packed", _gpu.sizes_of_packed(a)
+        )["far_bytes"]
+        a._derived.link_calls = 10
+        price = _gpu.gpu_pack_seconds(a, 0) + 10 * 1.125 * far / 25e9
+        for factor, home in ((0.99, "auto"), (1.01, "packed")):
+            a._derived.link_seconds = factor * price
+            told = _gpu._home([a], [0])
+            assert told[0] == home, told
+        assert "less of them packed" in told[1]
+    a._derived.link_calls = 0
     packed_lists(a)  # it is there: no search has to pay for it
     a._derived.link_seconds = 0.0
     with ps.options(device_memory=38_000_000):

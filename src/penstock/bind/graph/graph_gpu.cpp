@@ -5,6 +5,7 @@
 #include "penstock/core/device.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/graph/bfs/bfs_gpu.hpp"
+#include "penstock/graph/sssp/packed_paths.hpp"
 
 namespace penstock::bind {
 
@@ -186,24 +187,36 @@ void graph_gpu(nb::module_& m) {
       "gpu_graph",
       [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
          const nb::object& sample, const BoundPackedLists* packed, int distance_bytes,
-         std::int64_t piece_bytes, std::int64_t vertex_bytes) {
-        return make_graph<GpuGraph>(a, GpuGraphOptions{.gpu = gpu,
-                                                       .placement = placement_named(placement),
-                                                       .device_memory = device_memory,
-                                                       .sample = sample_from(sample),
-                                                       .packed = packed ? packed->any() : nullptr,
-                                                       .distance_bytes = distance_bytes,
-                                                       .vertex_bytes = vertex_bytes,
-                                                       .piece_bytes = piece_bytes});
+         std::int64_t piece_bytes, std::int64_t vertex_bytes, const PathWeights* weights,
+         const BoundListSample* list_sample) {
+        GpuGraphOptions options{.gpu = gpu,
+                                .placement = placement_named(placement),
+                                .device_memory = device_memory,
+                                .sample = sample_from(sample),
+                                .packed = packed ? packed->any() : nullptr,
+                                .distance_bytes = distance_bytes,
+                                .vertex_bytes = vertex_bytes,
+                                .piece_bytes = piece_bytes};
+        if (list_sample) options.list_sample = list_sample->sample;
+        if (weights) {
+          options.lengths = lengths_to_pack(*weights);
+          options.pack_here = [edges = edges_of(a), weights = *weights] {
+            return pack_weights(pack_lists(edges), edges, weights);
+          };
+        }
+        return make_graph<GpuGraph>(a, options);
       },
       nb::arg("a"), nb::arg("gpu") = 0, nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
       nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(),
       nb::arg("distance_bytes") = 0, nb::arg("piece_bytes") = 0, nb::arg("vertex_bytes") = kVertexBytes,
+      nb::arg("weights").none() = nb::none(), nb::arg("list_sample").none() = nb::none(),
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
       "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\", which are "
       "made otherwise, by the GPU from pieces of so many bytes of columns (0: what is fastest); paths: these "
       "are for shortest paths alone, which leave more room for them; vertex_bytes: what packed lists leave "
-      "for each vertex.");
+      "for each vertex; weights: path_weights(a), which are packed with the lists; list_sample: "
+      "sample_lists(a), "
+      "if somebody has looked.");
   m.def("cut_list_bytes", cut_list_bytes, nb::arg("edges"),
         "What searches of so many edges take on a GPU for pieces of long lists.");
   m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),

@@ -56,7 +56,12 @@ class FinderGpu {
 
   void afforest() {
     const bool count = options_.count;
+    GpuGraph::FarLinks none;
+    auto& far = view(out_).sample_size == 0 ? out_.far_links() : none;
+    s_.links = far.links.data, s_.links_first = far.first, s_.links_count = far.links.size;
+    s_.links_made = far.made;
     gpu::hook_first(view(out_), s_, count, stream_);
+    far.made = s_.links_count > 0;
     gpu::flatten(s_, stream_);
     gpu::link_roots(view(out_), s_, count, stream_);
     gpu::flatten(s_, stream_);

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,11 @@ struct GpuGraphOptions {
   std::int64_t vertex_bytes = kVertexBytes;  // that packed lists leave for each vertex otherwise
   // Of columns that travel together while the GPU packs lists; 0: what is fastest.
   std::int64_t piece_bytes = 0;
+  // Packed lists get these lengths of the edges, if they are not given. Where the GPU cannot pack them, pack_here() does, which is
+  // needed with lengths alone.
+  PackLengths lengths = {};
+  std::function<PackedLists()> pack_here = {};
+  std::shared_ptr<const PackedSample> list_sample = {};  // sample_lists() of the graph, if the caller has it
 };
 /// Who packed the lists of a graph: it was given them, or they were packed while it was made.
 enum class PackedBy : std::uint8_t { nobody, given, cpu, gpu };
@@ -51,6 +57,7 @@ struct GpuGraphFacts {
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
+  std::int64_t near_vertices = 0;                  // the first ones, whose packed lists are on the GPU
   PackedBy packed_by = PackedBy::nobody;
   double pack_seconds = 0;  // that packing took, the edges' way to the GPU included if it packed them
   std::int64_t pack_link_bytes = 0;  // that went to the GPU for it
@@ -140,6 +147,14 @@ class GpuGraph {
   /// kVertexBytes a vertex). Does nothing if there is a cache or if the edges are on the device. The longest lists are freed
   /// when take() finds no room, so take memory first, and views after that.
   void make_cache(std::int64_t bytes, CacheOf kind = CacheOf::longest);
+  /// Memory for a neighbour of each vertex whose packed list is not on the GPU, of as many as there is room for, and whether somebody
+  /// has filled it. It is freed when take() finds no room. Empty if all packed lists are on the GPU, or none are packed.
+  struct FarLinks {
+    Array<Index> links = {};
+    std::int64_t first = 0;  // vertex
+    bool made = false;
+  };
+  FarLinks& far_links();
   /// Frees the longest lists, for traversals that need other lists, or none.
   void drop_longest();
 
@@ -191,8 +206,10 @@ class GpuGraph {
   void forget_sample();
   void copy_to(void* to, const void* from, std::int64_t bytes);
   void forget_cache();
+  void forget_far_links();
   void place_packed(const GpuGraphOptions& options, const Array<const Index>& edges);
   std::int64_t room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const;
+  int slots_that_fit(int size, std::int64_t taken) const;
   bool pack_there(const GpuGraphOptions& options, const Array<const Index>& edges);
   /// Puts an array of any memory where this graph's placement says. `placed` gets its address there.
   std::shared_ptr<void> place(const Array<const std::byte>& data, const Array<const std::byte>& whole,
@@ -216,6 +233,7 @@ class GpuGraph {
   Array<Offset> list_begin_;
   Array<Index> cache_;
   CacheOf cache_kind_ = CacheOf::longest;
+  FarLinks far_links_;
   std::int64_t searches_ = 0;
   Array<LinkCounts> counts_;
   std::unordered_map<std::type_index, std::shared_ptr<void>> work_;

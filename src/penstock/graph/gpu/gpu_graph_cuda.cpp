@@ -30,6 +30,10 @@ Array<const std::byte> bytes_of(const Array<const Index>& a) {
   return {reinterpret_cast<const std::byte*>(a.data), a.bytes(), a.place, a.owner};
 }
 
+bool for_searches(const GpuGraphOptions& options) {
+  return options.distance_bytes == 0 && options.vertex_bytes == kVertexBytes;
+}
+
 /// Pinned memory for a first result, which costs as much as a fifth of packing: its pages are touched and locked meanwhile, and the
 /// search finds them among those that are kept (reuse_bytes).
 std::jthread lock_result(std::int64_t bytes, Where where) {
@@ -110,15 +114,15 @@ std::int64_t GpuGraph::room_of_packed(const GpuGraphOptions& options, std::int64
   return packed_list_room(vertices(), edges(), bytes - shared, options.vertex_bytes);
 }
 
-/// Packs on the GPU, if the lists fit the budget beside what searches take for each vertex, which packing may use. Returns false if
-/// they do not, or if only the CPU packs such lists.
+/// Packs on the GPU, which may use meanwhile what searches take for each vertex. Lists that the budget has no room for come back to
+/// pinned memory. Returns false if only the CPU packs such lists, or if there is no room even for pieces.
 bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Index>& edges) {
   std::string why;
   const auto heads = 4 * vertices() + 8 * ((vertices() + kPackedGroup - 1) / kPackedGroup + 1);
   const auto room = room_of_packed(options, left() - heads);
   if (room <= 0) return false;
-  const auto ahead = first_vertex() == 0 && options.distance_bytes == 0
-                         ? lock_result(4 * all_vertices(), where())
+  const auto ahead = first_vertex() == 0
+                         ? lock_result(std::max(4, options.distance_bytes) * all_vertices(), where())
                          : std::jthread();
   try {
     packed_there_ = pack_lists_on(all_offsets_, edges, stream(),
@@ -126,7 +130,11 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
                                    .count = vertices(),
                                    .memory = left(),
                                    .words = room,
-                                   .piece_bytes = options.piece_bytes},
+                                   .leaves_sample = for_searches(options),
+                                   .piece_bytes = options.piece_bytes,
+                                   .lengths = options.lengths,
+                                   .far = true,
+                                   .sample = vertices() == all_vertices() ? options.list_sample : nullptr},
                                   &why);
   } catch (const Error& e) {  // somebody else took the memory of the budget
     if (e.code() != Errc::out_of_memory) throw;
@@ -134,9 +142,12 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
   if (!packed_there_) return false;
   const auto& there = *packed_there_;
   facts_.offset_bytes += there.head_bytes(), facts_.edge_bytes += there.word_bytes();
-  facts_.packed_bytes = there.bytes(), facts_.packed_by = PackedBy::gpu;
+  facts_.packed_bytes = there.bytes(), facts_.far_bytes = there.far_bytes();
+  facts_.near_vertices = there.near_vertices;
+  facts_.packed_by = PackedBy::gpu;
   facts_.pack_seconds = there.seconds, facts_.pack_link_bytes = there.link_bytes;
   facts_.pack_parts = there.parts;
+  facts_.lengths = there.lengths;
   view_.packed = there.view();
   return true;
 }
@@ -157,12 +168,13 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
           "placement=\"packed\": the CPU looks at some of the lists, and cannot read them: give a matrix "
           "in host memory");
     if (pack_there(options, edges)) return;
-    lists = std::make_shared<const PackedLists>(pack_lists({.rows = all_vertices(),
-                                                            .cols = all_vertices(),
-                                                            .indptr = all_offsets_.data,
-                                                            .indices = edges.data,
-                                                            .count = edges.size},
-                                                           first_vertex(), vertices()));
+    const CsrView<One> graph{.rows = all_vertices(),
+                             .cols = all_vertices(),
+                             .indptr = all_offsets_.data,
+                             .indices = edges.data,
+                             .count = edges.size};
+    lists = std::make_shared<const PackedLists>(
+        options.lengths.any() ? options.pack_here() : pack_lists(graph, first_vertex(), vertices()));
     facts_.packed_by = PackedBy::cpu, facts_.pack_seconds = lists->seconds;
   }
   if (vertices() == all_vertices()) packed_lists_ = lists;  // nobody asks parts for them
@@ -181,7 +193,9 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
       put(0, lists->bases.data, lists->bases.bytes(), "the bases of packed lists", facts_.offset_bytes));
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
-  p.near_words = lists->prefix(room_of_packed(options, left()));
+  const auto room = room_of_packed(options, left());
+  p.near_words =
+      lists->prefix(for_searches(options) ? packed_near_room(vertices(), lists->words.bytes(), room) : room);
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
@@ -195,6 +209,10 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
     facts_.far_bytes = 4 * (all - p.near_words);
   }
   facts_.packed_bytes = lists->bytes();
+  const auto ends = lists->bases.span();
+  const auto groups =
+      std::upper_bound(ends.begin(), ends.end(), std::uint64_t(p.near_words)) - ends.begin() - 1;
+  facts_.near_vertices = std::clamp<std::int64_t>(groups * kPackedGroup, 0, vertices());
   facts_.lengths = lists->lengths;
   view_.packed = p;
 }
@@ -217,6 +235,7 @@ void GpuGraph::require_lists(std::string_view what) const {
 
 void GpuGraph::require_left(std::int64_t bytes, std::string_view what) {
   if (bytes > left()) drop_longest();
+  if (bytes > left()) forget_far_links();
   if (bytes > left())
     throw Error(Errc::out_of_memory, std::string(what) + " of a graph of " + text(vertices()) +
                                          " vertices and " + text(edges()) + " edges take " + text(bytes) +
@@ -241,6 +260,7 @@ std::shared_ptr<void> GpuGraph::set_aside(std::int64_t bytes, std::string_view w
 
 void GpuGraph::make_room(std::int64_t bytes) {
   if (bytes > left()) drop_longest();
+  if (bytes > left()) forget_far_links();
   if (bytes <= left()) return;
   drain(stream());
   work_.clear();
@@ -307,6 +327,14 @@ std::shared_ptr<void> GpuGraph::place(const Array<const std::byte>& data, const 
   return *placed = copy.get(), copy;
 }
 
+/// The slots that fit beside `taken` bytes and arrays of vertices, which may be there if the lists are packed: room was left for both.
+int GpuGraph::slots_that_fit(int size, std::int64_t taken) const {
+  const auto now = left() - cut_list_bytes(edges()) - taken;
+  if (!is_packed() || vertices() < all_vertices()) return choose_sample(vertices(), now, size);
+  const auto most = std::min(now + facts_.other_bytes, left() + kVertexBytes * vertices());
+  return choose_sample(vertices(), most, size);
+}
+
 void GpuGraph::make_sample(int size, SampleOf kind) {
   require(size == 4 || size == 8 || size == 16,
           "a sample holds 4, 8 or 16 neighbours of every vertex, not " + text(size));
@@ -315,11 +343,9 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   forget_sample();
   sample_asked_ = size, sample_kind_ = kind;
   const bool part = vertices() < all_vertices();
-  const bool given =
-      given_.size == choose_sample(vertices(), left() - cut_list_bytes(edges()), size) && given_.kind == kind;
+  const bool given = given_.size == slots_that_fit(size, 0) && given_.kind == kind;
   const bool degrees = part && kind == SampleOf::highest_degree && !given;
-  const int slots = choose_sample(
-      vertices(), left() - cut_list_bytes(edges()) - (degrees ? all_offsets_.bytes() : 0), size);
+  const int slots = slots_that_fit(size, degrees ? all_offsets_.bytes() : 0);
   if (slots == 0) return;
   Array<Offset> all;
   if (degrees) {
@@ -425,6 +451,20 @@ void GpuGraph::forget_cache() {
   facts_.cache_bytes -= list_begin_.bytes() + cache_.bytes();
   facts_.cached_edges = facts_.table_bytes = 0;
   list_begin_ = {}, cache_ = {};
+}
+
+GpuGraph::FarLinks& GpuGraph::far_links() {
+  constexpr std::int64_t kWorth = 1024;  // fewer are read as they are
+  const auto count = std::min(vertices() - facts_.near_vertices, left() / 4);
+  if (far_links_.links.data || !is_packed() || in_core() || count < kWorth) return far_links_;
+  auto owner = take_bytes(4 * count, "links of far vertices", facts_.cache_bytes);
+  far_links_ = {{static_cast<Index*>(owner.get()), count, device(), owner}, facts_.near_vertices, false};
+  return far_links_;
+}
+
+void GpuGraph::forget_far_links() {
+  facts_.cache_bytes -= far_links_.links.bytes();
+  far_links_ = {};
 }
 
 GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int entry_bytes) {

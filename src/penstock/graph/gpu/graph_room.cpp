@@ -13,7 +13,6 @@ std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes) {
 }
 
 EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget) {
-  constexpr std::int64_t kSampleBytes = 16;  // of a sample of 4 slots
   const auto wanted =
       8 * (vertices + 1) + 4 * edges + (kSampleBytes + kVertexBytes) * vertices + cut_list_bytes(edges);
   return wanted <= budget ? EdgePlacement::device : EdgePlacement::pinned;
@@ -28,6 +27,12 @@ int choose_sample(std::int64_t vertices, std::int64_t left, int wanted) {
 std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
                               std::int64_t vertex_bytes) {
   return left - vertex_bytes * vertices - kPackedRoom - cut_list_bytes(edges);
+}
+
+std::int64_t packed_near_room(std::int64_t vertices, std::int64_t list_bytes, std::int64_t room) {
+  constexpr std::int64_t kShare = 4;  // one byte for so many bytes of lists
+  const auto sample = kSampleBytes * vertices;
+  return list_bytes <= room || kShare * sample > list_bytes ? room : std::max<std::int64_t>(0, room - sample);
 }
 
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
@@ -51,8 +56,9 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
   if (room.placement == EdgePlacement::packed) {
     room.offset_bytes = r.head_bytes;
     const auto lists = std::max<std::int64_t>(0, r.packed_bytes - r.head_bytes);
-    const auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), r.distance_bytes)
-                                           : packed_list_room(n, r.edges, left() - shared, r.each_vertex);
+    auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), r.distance_bytes)
+                                     : packed_list_room(n, r.edges, left() - shared, r.each_vertex);
+    if (r.distance_bytes == 0 && r.each_vertex == kVertexBytes) most = packed_near_room(n, lists, most);
     if (r.distance_bytes > 0) room.vertex_bytes = (kPathVertexBytes + r.distance_bytes) * n;
     room.list_bytes = std::clamp<std::int64_t>(most, 0, lists);
     room.far_bytes = lists - room.list_bytes;

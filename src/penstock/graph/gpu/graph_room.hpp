@@ -59,6 +59,10 @@ int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
 /// What packed lists may take of what is left once their heads are placed: searches come with arrays for each vertex.
 std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
                               std::int64_t vertex_bytes = kVertexBytes);
+/// The same where packed lists of so many bytes, heads aside, do not all fit, for searches and components: a sample of 4 answers for most
+/// of those that are read over the link. So there is room for it, unless it would take more than a share of the lists.
+inline constexpr std::int64_t kSampleBytes = 16;  // of a sample of 4
+std::int64_t packed_near_room(std::int64_t vertices, std::int64_t list_bytes, std::int64_t room);
 /// The same where they are for shortest paths alone, whose distances take so many bytes each: these, kPathVertexBytes, kPathRoom
 /// and 8 bytes for each piece of a cut list are left.
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
