@@ -52,6 +52,7 @@ GRAPHS = {
     "lengths": lambda: lists_of(LENGTHS, 20_000, 1),
     "lengths with repeats": lambda: lists_of(LENGTHS, 20_000, 2, True),
     "long lists side by side": lambda: lists_of([1023] * 70 + [3000] * 3, 5001, 3),
+    "hubs": lambda: lists_of([65_534, 65_535, 3, 70_000], 80_000, 6),
     "every width": lambda: pattern(
         1 << 24, np.repeat([5, 1 << 23, (1 << 24) - 1], 24), np.tile((1 << np.arange(24)) - 1, 3)
     ),

@@ -371,9 +371,9 @@ def _rate(graph: csr_array, gpu: int) -> float:
 
 
 def gpu_pack_seconds(graph: csr_array, gpu: int, gpus: int = 1, along: int = 0) -> float:
-    """What a GPU, or each of several, takes to pack the lists of its range: offsets and columns go there once, and
-    `along` bytes of lengths."""
-    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz + along) / _rate(graph, gpu) / gpus
+    """What a GPU, or each of several, takes to pack the lists of its range: how long each is (2 bytes) and columns go
+    there once, and `along` bytes of lengths of edges."""
+    return (2 * graph.shape[0] + 4 * graph.nnz + along) / _rate(graph, gpu) / gpus
 
 
 def _price(graph: csr_array, gpu: int) -> float:

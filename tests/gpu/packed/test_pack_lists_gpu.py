@@ -48,7 +48,7 @@ def test_a_large_graph(place):
     a = ps.generate.lift(ps.generate.rmat(14, seed=1), 120, seed=2)
     assert a.nnz > 24 << 20
     facts = by_the_gpu(a if place == "host" else a.to("pinned"))
-    assert facts["pack_link_bytes"] < 4 * a.nnz + 8.01 * a.shape[0] + 1e5
+    assert facts["pack_link_bytes"] == 4 * a.nnz + 2 * a.shape[0]
 
 
 @pytest.mark.parametrize("vertex", [64, 300_200, 599_900])
@@ -56,7 +56,7 @@ def test_a_column_twice_that_no_sample_sees(vertex):
     n = 600_000
     rows = np.sort(np.append(np.arange(n), vertex))
     facts = by_the_gpu(pattern(n, rows, np.minimum(rows + 1, n - 1)), 100_000)
-    assert facts["pack_link_bytes"] > 4 * n + 8 * n
+    assert facts["pack_link_bytes"] > 1.05 * (4 + 2) * n  # some of them twice
 
 
 def test_what_the_cpu_packs():

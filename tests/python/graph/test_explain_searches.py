@@ -122,6 +122,9 @@ def test_shortest_paths_have_lengths(graph, gpus):
     room = 8 * (a.shape[0] + 1) + 4 * a.nnz + _core.cut_list_bytes(a.nnz) + 34 * a.shape[0]
     with ps.options(device_memory=room):  # for edges, not for their lengths
         plan = ps.csgraph.explain(a, "sssp", device=0)
+        assert plan.lists == "packed" and "fit it packed" in plan.reason
+        a._derived.row_order = (False, False)  # the CPU would have to pack them
+        plan = ps.csgraph.explain(a, "sssp", device=0)
         assert plan.lists == "pinned" and "not with their lengths" in plan.reason
         assert ps.csgraph.explain(a, "bfs", device=0).lists == "device"
     assert ps.csgraph.explain(a, "sssp", device="cpu").lists == "raw"

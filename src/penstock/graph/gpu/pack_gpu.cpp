@@ -29,13 +29,15 @@ constexpr std::int64_t kVerticesShare = 4;        // a piece has a vertex for so
 constexpr std::int64_t kAlways = 64;              // groups that a piece may have, however small
 constexpr int kSlots = 3;                         // five took 1.5 ms more of 30 (H100)
 constexpr double kStaged = 1.2;                   // of what pieces take on average, if they go to the host
+constexpr std::int64_t kVertexShare = 11;         // of a vertex of a piece: its degree, offset, info
 constexpr std::int64_t kEntryShare =
     2;  // bytes, more than pieces take for each entry beside what comes of it
 
 /// Bytes that pieces take on the device, what is computed of them included, if `entry_bytes` of each entry come there.
 std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices, std::int64_t entry_bytes) {
   const auto longs = entries / kPackedWhole + 1;
-  return kSlots * (entry_bytes * entries + vertices + 8 * (vertices / kPackedGroup + 4) + 40 * longs);
+  return kSlots *
+         (entry_bytes * entries + kVertexShare * vertices + 8 * (vertices / kPackedGroup + 5) + 40 * longs);
 }
 
 template <class T>
@@ -99,10 +101,7 @@ class DevicePacker {
  private:
   struct Slot;
 
-  bool fails(std::string why) {
-    why_ = std::move(why);
-    return false;
-  }
+  bool fails(std::string why) { return why_ = std::move(why), false; }
 
   /// Sizes of pieces, and the memory that does not depend on the sample.
   bool prepare() {
@@ -110,17 +109,20 @@ class DevicePacker {
     drain(copies_), memory_.stop();
     for (auto& slot : slots_) {  // of a pass that met a column twice
       drain(slot.stream);
-      slot.columns = {}, slot.lengths = {}, slot.info = {}, slot.before = {};
-      slot.staged.words = {}, slot.staged.size = 0;
+      slot.columns = {}, slot.lengths = {}, slot.info = {}, slot.before = {}, slot.degrees = {};
+      slot.offsets = {}, slot.staged.words = {}, slot.staged.size = 0;
     }
-    all_offsets_ = {};
-    const auto fixed = 8 * (n_ + 1) + 4 * n_ + 8 * (groups_ + 1);
+    const auto fixed = 4 * n_ + 8 * (groups_ + 1);
+    const auto all = std::max<std::int64_t>(1, edges_);
+    const auto vertices_of_entry = 2.0 * double(n_) / double(all);  // of pieces with short lists
     auto entries = options_.piece_bytes / 4;
     if (entries <= 0) {  // what searches take later is free until then
-      const auto later = options_.words > 0 ? options_.memory - fixed - options_.words
-                                            : n_ * (kVertexBytes - 8) + kPackedRoom;
+      const auto later =
+          options_.words > 0 ? options_.memory - fixed - options_.words : n_ * kVertexBytes + kPackedRoom;
       const auto spare = 4 * edges_ / 50 + 16 * kSpareWords;  // more than kSpare of what is packed
-      std::int64_t of_entry = kSlots * sent_of_entry() + kEntryShare;
+      const auto vertices = std::min(vertices_of_entry, 1.0 / double(kVerticesShare));
+      auto of_entry =
+          kSlots * sent_of_entry() + kEntryShare + std::int64_t(double(kSlots * kVertexShare) * vertices);
       if (options_.sample && options_.far && edges_ > 0) {
         const auto words = expected(*options_.sample);
         const auto bytes = 4 * (words.lists + words.longs);
@@ -130,16 +132,18 @@ class DevicePacker {
       entries = std::clamp<std::int64_t>((later - (expects_far_ ? 0 : spare)) / of_entry, kLeastEntries,
                                          kPieceEntries);
     }
-    const auto all = std::max<std::int64_t>(1, edges_);
     entries_ = std::min(std::max(entries, host_.largest_group()), all);
-    const auto usual = std::int64_t(2.0 * double(n_) * (double(entries_) / double(all)));
+    const auto usual = std::int64_t(vertices_of_entry * double(entries_));
     const auto most = std::max(std::min(entries_ / kVerticesShare, usual), kAlways * kPackedGroup);
     vertices_ = std::min(most / kPackedGroup, std::max<std::int64_t>(1, groups_)) * kPackedGroup;
     room_ = options_.memory - fixed - bytes_of_pieces(entries_, vertices_, sent_of_entry());
     if (room_ < 0) return fails("the GPU's budget has no room for pieces of the matrix");
     out_ = {.vertices = n_, .first = options_.first, .edges = edges_, .link_bytes = out_.link_bytes};
-    const auto& lengths = options_.lengths;
-    out_.lengths = lengths.any(), out_.length_bits = lengths.bits, out_.length_least = lengths.least;
+    out_.lengths = options_.lengths.any();
+    out_.length_bits = options_.lengths.bits, out_.length_least = options_.lengths.least;
+    const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
+    totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * (8 + vertices_), pinned));
+    std::int64_t number = 0;
     out_.bases = allocate<std::uint64_t>(groups_ + 1, here_);
     out_.heads = allocate<std::uint32_t>(n_, here_);
     for (auto& slot : slots_) {
@@ -147,12 +151,11 @@ class DevicePacker {
       slot.lengths = scratch_for<std::byte>(entries_ * length_bytes(), slot.stream);
       slot.info = scratch_for<std::uint8_t>(vertices_, slot.stream);
       slot.before = scratch_for<Offset>(vertices_ / kPackedGroup + 1, slot.stream);
+      slot.degrees = scratch_for<std::uint16_t>(vertices_, slot.stream);
+      slot.offsets = scratch_for<Offset>(vertices_ + 1, slot.stream);
+      slot.host_degrees = reinterpret_cast<std::uint16_t*>(totals_.get() + 2 * kSlots) + number++ * vertices_;
       record(slot.free, slot.stream);
     }
-    const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
-    if (!totals_)
-      totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
-    all_offsets_ = scratch_for<Offset>(n_ + 1, copies_);
     return true;
   }
 
@@ -195,16 +198,16 @@ class DevicePacker {
     PartUpload columns(as_bytes(columns_.slice(begin_, edges_)), copies_, inside);
     PartUpload lengths(options_.lengths.values.slice(begin_ * length_bytes(), edges_ * length_bytes()),
                        copies_, inside);
-    send_offsets(offsets);
     std::int64_t sent = 0;  // vertices
     const auto send_next = [&](Slot& slot) {
       slot.piece = {.first = sent, .last = sent};
       {
         const ScopedTimer timer(&parts_.look);
-        if (!host_.cut(slot.piece, entries_, vertices_)) return fails("the offsets descend");
+        if (!host_.cut(slot.piece, entries_, vertices_, slot.host_degrees))
+          return fails("the offsets descend");
       }
       sent = slot.piece.last;
-      send(slot, columns, lengths);
+      send(slot, offsets, columns, lengths);
       return true;
     };
     for (auto& slot : slots_)
@@ -253,6 +256,9 @@ class DevicePacker {
     LongLists longs;
     std::shared_ptr<Index> columns;
     std::shared_ptr<std::byte> lengths;
+    std::uint16_t* host_degrees = nullptr;  // of the piece's lists
+    std::shared_ptr<std::uint16_t> degrees;
+    std::shared_ptr<Offset> offsets;  // from the first of the piece on
     std::shared_ptr<std::uint8_t> info;
     std::shared_ptr<Offset> before;
     std::shared_ptr<Index> long_vertices;
@@ -268,23 +274,17 @@ class DevicePacker {
   std::uint32_t* heads(const Slot& slot) const { return out_.heads.data + slot.piece.first; }
   Offset* totals(const Slot& slot) const { return totals_.get() + 2 * (&slot - slots_); }
 
-  /// All of them at first, while the CPU reads the lists that the tables are chosen by.
-  void send_offsets(PartUpload& offsets) {
-    const ScopedTimer timer(&parts_.send);
-    const auto bytes = 8 * (n_ + 1);
-    offsets.copy(all_offsets_.get(), 0, bytes);
-    out_.link_bytes += bytes;
-  }
-
-  void send(Slot& slot, PartUpload& columns, PartUpload& lengths) {
+  void send(Slot& slot, PartUpload& offsets, PartUpload& columns, PartUpload& lengths) {
     const ScopedTimer timer(&parts_.send);
     const auto& piece = slot.piece;
     if (piece.is_empty()) return;
     wait(copies_, slot.free);
-    const auto first = piece.begin - begin_, count = piece.end - piece.begin;
+    const auto first = piece.begin - begin_, count = piece.end - piece.begin, lists = this->count(slot);
+    if (piece.narrow) copy_async(slot.degrees.get(), slot.host_degrees, 2 * lists, copies_);
+    else offsets.copy(slot.offsets.get(), 8 * piece.first, 8 * (lists + 1));
     columns.copy(slot.columns.get(), 4 * first, 4 * count);
     lengths.copy(slot.lengths.get(), length_bytes() * first, length_bytes() * count);
-    out_.link_bytes += sent_of_entry() * count;
+    out_.link_bytes += sent_of_entry() * count + (piece.narrow ? 2 * lists : 8 * (lists + 1));
     record(slot.copied, copies_);
   }
 
@@ -293,9 +293,13 @@ class DevicePacker {
     if (slot.piece.is_empty()) return;
     place_long(slot);
     wait(slot.stream, slot.copied);
-    slot.rows = {.offsets = all_offsets_.get() + slot.piece.first,
+    if (slot.piece.narrow) {
+      each(count(slot) + 1, WidenDegrees{slot.degrees.get(), slot.offsets.get(), count(slot)}, slot.stream);
+      prefix_sums(slot.offsets.get(), count(slot) + 1, slot.stream);
+    }
+    slot.rows = {.offsets = slot.offsets.get(),
                  .columns = slot.columns.get(),
-                 .base = slot.piece.begin,
+                 .base = slot.piece.narrow ? 0 : slot.piece.begin,
                  .first = Index(options_.first + slot.piece.first),
                  .vertices = count(slot),
                  .cols = graph_.cols};
@@ -421,8 +425,7 @@ class DevicePacker {
   PackedCode code_;
   PackedOnGpu out_;
   Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where)};
-  std::shared_ptr<Offset> all_offsets_;  // on the device
-  std::shared_ptr<Offset> totals_;       // of each slot: words of lists, and of long ones
+  std::shared_ptr<Offset> totals_;  // of each slot: words of lists, and of long ones
   PackSeconds parts_;
   std::uint64_t last_base_ = 0;
   WordMemory memory_{out_, stream_, [this] { settle(); }};

@@ -11,10 +11,14 @@
 // which looks at the offsets of each.
 namespace penstock {
 
+/// The lengths of lists travel in two bytes each, if those of a piece are below this; else its offsets do.
+inline constexpr Offset kWideDegree = 0xffff;
+
 /// Vertices [first, last) of the range, and the long ones among them: counted from the first, with the number of their parts before each.
 struct HostPiece {
   std::int64_t first = 0, last = 0;
   Offset begin = 0, end = 0;
+  bool narrow = true;  // no list has kWideDegree entries or more
   bool is_empty() const { return first == last; }
   std::vector<Index> longs = {};
   std::vector<Offset> parts = {0};
@@ -57,9 +61,9 @@ struct HostLists {
     return {entries, pieces};
   }
 
-  /// The next piece: as many groups as have at most so many entries and vertices, from piece.first on; one at least. Looks at its
-  /// offsets; returns false if they descend.
-  bool cut(HostPiece& piece, std::int64_t entries, std::int64_t most_vertices) const {
+  /// The next piece: as many groups as have at most so many entries and vertices, from piece.first on; one at least. Writes the length
+  /// of each list; returns false if offsets descend.
+  bool cut(HostPiece& piece, std::int64_t entries, std::int64_t most_vertices, std::uint16_t* degrees) const {
     const auto first = piece.first / kPackedGroup,
                most = std::min(groups(), first + most_vertices / kPackedGroup);
     auto low = std::min(groups(), first + 1), high = most;
@@ -71,24 +75,31 @@ struct HostLists {
     piece.last = std::min(vertices, low * kPackedGroup);
     piece.begin = offsets[piece.first], piece.end = offsets[piece.last];
     return piece.begin >= begin && piece.end <= begin + edges && piece.end - piece.begin <= entries &&
-           find_long(piece);
+           look_at(piece, degrees);
   }
 
  private:
-  /// In order.
-  bool find_long(HostPiece& piece) const {
+  bool look_at(HostPiece& piece, std::uint16_t* degrees) const {
     constexpr std::int64_t kRange = 1 << 14;
     const auto count = piece.last - piece.first;
     std::vector<std::vector<Index>> found(std::size_t((count + kRange - 1) / kRange));
-    std::atomic<bool> bad = false;
+    std::atomic<bool> bad = false, wide = false;
     const auto* const at = offsets + piece.first;
-    parallel_ranges(count, kRange, [&](std::int64_t i, std::int64_t last) {
-      auto& own = found[std::size_t(i / kRange)];
-      for (; i < last; ++i) {
-        if (at[i] > at[i + 1]) bad.store(true, std::memory_order_relaxed);
-        if (at[i + 1] - at[i] > kPackedWhole) own.push_back(Index(i));
+    parallel_ranges(count, kRange, [&](std::int64_t first, std::int64_t last) {
+      Offset least = 0, most = 0;
+      for (auto i = first; i < last; ++i) {
+        const auto size = at[i + 1] - at[i];
+        least = std::min(least, size), most = std::max(most, size);
+        degrees[i] = std::uint16_t(size);
       }
+      if (least < 0) bad.store(true, std::memory_order_relaxed);
+      if (most >= kWideDegree) wide.store(true, std::memory_order_relaxed);
+      if (most <= kPackedWhole) return;
+      auto& own = found[std::size_t(first / kRange)];
+      for (auto i = first; i < last; ++i)
+        if (at[i + 1] - at[i] > kPackedWhole) own.push_back(Index(i));
     });
+    piece.narrow = !wide;
     for (const auto& own : found)
       for (const auto i : own) {
         piece.longs.push_back(i);

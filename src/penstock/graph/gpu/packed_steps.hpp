@@ -87,6 +87,14 @@ struct LongLists {
   }
 };
 
+/// Lengths of lists, whose sums are their offsets; there is one of 0 behind the last.
+struct WidenDegrees {
+  const std::uint16_t* degrees;
+  Offset* offsets;
+  std::int64_t vertices;
+  constexpr void operator()(std::int64_t i) const { offsets[i] = i < vertices ? degrees[i] : 0; }
+};
+
 /// Each list's head, with its own bits in place of those before it.
 struct SizeLists {
   ListRange piece;
@@ -221,7 +229,7 @@ struct AddToBases {
 
 }  // namespace penstock
 
-#define PENSTOCK_FOR_EACH_PACKED_STEP(X) X(PlaceLists) X(PlaceGroups) X(AddToBases)
+#define PENSTOCK_FOR_EACH_PACKED_STEP(X) X(WidenDegrees) X(PlaceLists) X(PlaceGroups) X(AddToBases)
 #define PENSTOCK_FOR_EACH_PACKED_WRITE(X, L) X(WriteLists<L>) X(WriteLong<L>)
 #define PENSTOCK_FOR_EACH_PACKED_PART(X)                        \
   X(SizeLists)                                                  \
