@@ -278,7 +278,7 @@ class BfsRun {
                    options_.count, stream());
     gpu::next_frontier(out_view_, s_, depth, ledger_.bounds(), stream());
     const auto& now = look();
-    if (up && now.spent > 0)
+    if (up && now.claimed > 0)
       ledger_.add(
           double(now.spent),
           up_cost(near ? now.open_far : now.open, double(from.edges), double(g_.edges()), mean_degree),

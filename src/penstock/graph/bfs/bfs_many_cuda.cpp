@@ -172,7 +172,7 @@ class ManyRun {
       gpu::many_advance(out_view_, s, depth, ledger.bounds(), stream());
       now = look();
       const auto& step = work_.seen.data[1];
-      if (up && step.spent > 0)
+      if (up && step.claimed > 0)
         ledger.add(double(step.spent), up_cost(step.open, 1, edges, choice.mean_degree), spared,
                    step.down != 0);
     }

@@ -316,7 +316,7 @@ class Member {
     copy_async(&s_.counts->limit, &limit_, sizeof limit_, stream());
     gpu::step_up(in_view_, s_, reach, float(bytes), options_.count, stream());
     const auto now = look();
-    if (now.spent > 0) ledger_.add(now.spent, expected, spared, now.down);
+    if (now.spent > 0 || now.down) ledger_.add(now.spent, expected, spared, now.down);
     return !now.down;
   }
 
