@@ -402,7 +402,7 @@ def gpu_parts(
     part_bytes: tuple[int, int] | None = None,
 ) -> Any:
     """As `gpu_graph`, with a range of the vertices on each of several GPUs; `like`: cut as that graph is; `part_bytes`:
-    what packed lists leave for each vertex of a part and for each of the graph, if it is not what searches take."""
+    what lists leave for each vertex of a part and for each of the graph, if it is not what searches take."""
     key = (*_parts_key(gpus, placement, share), None if like is None else id(like))
     known = graph._derived.gpu_parts
     needed = part_bytes if placement == "packed" else None
@@ -410,11 +410,8 @@ def gpu_parts(
         graph._derived.gpu_parts = known = None
         # `like` is kept as long as its identity stands for it
         sample = held_sample(graph)
-        more = (
-            dict(zip(("vertex_bytes", "shared_vertex_bytes"), needed, strict=True))
-            if needed
-            else {}
-        )
+        names = ("vertex_bytes", "shared_vertex_bytes")
+        more = dict(zip(names, part_bytes, strict=True)) if part_bytes else {}
         known = key, _core.gpu_parts(graph._core, gpus, *key[1:3], like, sample, **more), like
         graph._derived.gpu_parts = known
     return known[1]
