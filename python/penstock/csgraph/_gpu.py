@@ -23,9 +23,7 @@ _SMALL = 1 << 20
 # What the CPU takes to pack the list entry of an edge, on one thread.
 _PACK_SECONDS = 45e-9
 
-# Algorithms that read lists in one direction read each of them so often in a call, at least: betweenness twice for a
-# source, PageRank in each step, triangles for each list that names its vertex.
-_PASSES = 2
+ON_ITS_GPU = "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
 _NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
 
 
@@ -155,15 +153,19 @@ def gpu_graph(
     return known[1]
 
 
-def leaves(there: Any, vertex_bytes: int | None) -> bool:
-    """Whether packed lists on a GPU leave so much for each vertex, or cannot leave more."""
+def leaves(there: Any, vertex_bytes: int | None, shared_bytes: int = 0) -> bool:
+    """Whether packed lists on a GPU, or on each of several, leave so much for each vertex (and for each of the whole
+    graph), or cannot leave more."""
     if vertex_bytes is None:
         return True
-    facts = there.facts()
-    if facts["placement"] != "packed" or facts["edge_bytes"] <= _NO_LISTS:
-        return True
-    needed = vertex_bytes * facts["vertices"] + _core.cut_list_bytes(facts["edges"])
-    return bool(facts["room_bytes"] >= needed)
+    whole = there.facts()
+    for facts in whole.get("parts", [whole]):
+        if facts["placement"] != "packed" or facts["edge_bytes"] <= _NO_LISTS:
+            continue
+        needed = vertex_bytes * facts["vertices"] + _core.cut_list_bytes(facts["edges"])
+        if facts["room_bytes"] < needed + shared_bytes * whole["vertices"]:
+            return False
+    return True
 
 
 def knows_gpu_graph(
@@ -186,17 +188,8 @@ class Home:
     share: int  # graphs that divide the budget: two where the reversed edges are others
 
 
-def settle_home(
-    graph: csr_array,
-    gpus: list[int],
-    placement: str,
-    packs: bool = True,
-    vertex_bytes: int | None = None,
-) -> Home:
-    """The decision of `gpu_graphs`, `gpu_parts_pair` and `one_way`, which carry it out; `explain` prints it. Forms
-    nothing. vertex_bytes: of an algorithm that reads the lists of `graph` alone, what it takes for each vertex."""
-    if vertex_bytes is not None:
-        return _one_way_home(graph, gpus[0], placement, packs, vertex_bytes)
+def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool = True) -> Home:
+    """The decision of `gpu_graphs` and `gpu_parts_pair`, which carry it out; `explain` prints it. Forms nothing."""
     symmetric = graph._derived.symmetric_pattern
     turned = not symmetric and (knows_edges_in(graph) or has_missed(graph))
     share = 2 if turned else 1
@@ -208,31 +201,6 @@ def settle_home(
     elif placement == "auto":
         reason = "the core's choice by bytes"
     return Home(placement, reason, share)
-
-
-def _one_way_home(
-    graph: csr_array, gpu: int, placement: str, packs: bool, vertex_bytes: int
-) -> Home:
-    """As `settle_home`, for lists that are read in one direction. Packed ones that searches have placed beside the
-    reversed edges are taken as they are, in their half of the budget."""
-    known = graph._derived.gpu_graph if packs and placement in ("auto", "packed") else None
-    if known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]:
-        whole, half = _budget([gpu], 1), _budget([gpu], 2)
-        if known[0][2] == half != whole and leaves(known[1], vertex_bytes):
-            return Home("packed", "searches have placed them, beside the reversed edges", 2)
-    if placement != "auto":
-        return Home(placement, "asked for", 1)
-    if not packs:
-        return Home("auto", "the core's choice by bytes", 1)
-    ahead = _PASSES * 4 * graph.nnz / _rate(graph, gpu)
-    return Home(*_home([graph], [gpu], ahead, vertex_bytes=vertex_bytes), 1)
-
-
-def one_way(graph: csr_array, gpu: int, placement: str, packs: bool, vertex_bytes: int) -> Any:
-    """The graph on a GPU for an algorithm that reads its lists alone and takes so many bytes for each vertex. packs:
-    whether "auto" may stand for packed lists."""
-    home = settle_home(graph, [gpu], placement, packs, vertex_bytes)
-    return gpu_graph(graph, gpu, home.placement, home.share, vertex_bytes=vertex_bytes)
 
 
 def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
@@ -285,13 +253,11 @@ def _home(
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
     packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices.
     `ahead`: seconds that the call would take over the link; `asked`: what `gpu_graph_room` is told besides."""
-    graph, share, parts = graphs[0], len(graphs), len(gpus)
+    graph, share = graphs[0], len(graphs)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
-    packs = parts == 1 and all(_is_packed(one) for one in graphs)
-    price = sum(
-        _price(one, gpus[0]) if parts == 1 else _price_of_parts(one, gpus) for one in graphs
-    )
+    packs = all(_is_packed(one, len(gpus) > 1) for one in graphs)
+    price = sum(_price(one, gpus) for one in graphs)
     if not packs and graph._derived.link_seconds + ahead < price:
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
@@ -312,10 +278,11 @@ def _home(
     )
 
 
-def _is_packed(graph: csr_array) -> bool:
-    there = graph._derived.gpu_graph
+def _is_packed(graph: csr_array, several: bool) -> bool:
+    """Whether nobody need pack the lists; several: those of ranges of several GPUs, which pack them by themselves."""
+    there = graph._derived.gpu_parts if several else graph._derived.gpu_graph
     on_gpu = there is not None and there[1].facts()["placement"] == "packed"
-    return on_gpu or graph._derived.packed_lists is not None
+    return on_gpu or (not several and graph._derived.packed_lists is not None)
 
 
 def _rate(graph: csr_array, gpu: int) -> float:
@@ -330,26 +297,19 @@ def gpu_pack_seconds(graph: csr_array, gpu: int, gpus: int = 1) -> float:
     return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpu) / gpus
 
 
-def _price(graph: csr_array, gpu: int) -> float:
-    """What packing takes beyond what the next search takes if lists are read where they are. A first search reads about
-    as many bytes as packing does where packed lists fit (0.3 to 1.1 passes of lifts of web, social and bipartite graphs
-    on an H100), and its sample; a second one reads all columns for a better sample. Later ones find the sample."""
-    derived = graph._derived
-    if _is_packed(graph):
+def _price(graph: csr_array, gpus: list[int]) -> float:
+    """What packing takes beyond what the next search takes if lists are read where they are; of several GPUs each packs
+    its range. A first search reads about as many bytes as packing does where packed lists fit (0.3 to 1.1 passes of
+    lifts of web, social and bipartite graphs on an H100), and its sample; a second one reads all columns for a better
+    sample. Later ones find the sample, as all do over several GPUs but the first."""
+    derived, several = graph._derived, len(gpus) > 1
+    if _is_packed(graph, several):
         return 0.0
     if derived.row_order is not None and not derived.row_order[0]:
-        return pack_seconds(graph)  # the CPU packs lists that do not ascend
-    there = derived.gpu_graph
+        return _packing(graph)  # the CPU packs lists that do not ascend
+    there = derived.gpu_parts if several else derived.gpu_graph
     sampled = there is not None and there[1].facts().get("sample_kind") == "highest_degree"
-    return gpu_pack_seconds(graph, gpu) if sampled else 0.0
-
-
-def _price_of_parts(graph: csr_array, gpus: list[int]) -> float:
-    """What several GPUs take to pack their ranges; the CPU packs lists that do not ascend."""
-    order = graph._derived.row_order
-    if order is not None and not order[0]:
-        return _packing(graph)
-    return gpu_pack_seconds(graph, gpus[0], len(set(gpus)))
+    return gpu_pack_seconds(graph, gpus[0], len(set(gpus))) if sampled else 0.0
 
 
 def pack_seconds(graph: csr_array) -> float:
@@ -434,16 +394,25 @@ def _budget(gpus: list[int], share: int) -> int:
 
 
 def gpu_parts(
-    graph: csr_array, gpus: list[int], placement: str, share: int = 1, like: Any = None
+    graph: csr_array,
+    gpus: list[int],
+    placement: str,
+    share: int = 1,
+    like: Any = None,
+    part_bytes: tuple[int, int] | None = None,
 ) -> Any:
-    """As `gpu_graph`, with a range of the vertices on each of several GPUs; `like`: cut as that graph is."""
+    """As `gpu_graph`, with a range of the vertices on each of several GPUs; `like`: cut as that graph is; `part_bytes`:
+    what lists leave for each vertex of a part and for each of the graph, if it is not what searches take."""
     key = (*_parts_key(gpus, placement, share), None if like is None else id(like))
     known = graph._derived.gpu_parts
-    if known is None or known[0] != key:
-        graph._derived.gpu_parts = None
+    needed = part_bytes if placement == "packed" else None
+    if known is None or known[0] != key or not leaves(known[1], *(needed or (None,))):
+        graph._derived.gpu_parts = known = None
         # `like` is kept as long as its identity stands for it
         sample = held_sample(graph)
-        known = key, _core.gpu_parts(graph._core, gpus, *key[1:3], like, sample), like
+        names = ("vertex_bytes", "shared_vertex_bytes")
+        more = dict(zip(names, part_bytes, strict=True)) if part_bytes else {}
+        known = key, _core.gpu_parts(graph._core, gpus, *key[1:3], like, sample, **more), like
         graph._derived.gpu_parts = known
     return known[1]
 
@@ -453,9 +422,7 @@ def gpu_parts_pair(
 ) -> tuple[Any, Any]:
     """As `gpu_graphs`, over several GPUs."""
     if graph.place == "device":
-        raise ValueError(
-            "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
-        )
+        raise ValueError(ON_ITS_GPU)
     reversed_edges = edges_in(graph)
     home = settle_home(graph, gpus, placement, packs)
     own = gpu_parts(graph, gpus, home.placement, home.share)

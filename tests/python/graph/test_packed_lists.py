@@ -117,15 +117,20 @@ def test_what_packing_takes_beyond_the_next_search(monkeypatch):
     monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)
     for place in ("host", "pinned"):
         monkeypatch.setattr(ps.csr_array, "place", place)
-        assert _gpu._price(a, 0) == 0
+        assert _gpu._price(a, [0]) == 0
         assert _gpu.gpu_pack_seconds(a, 0) == pytest.approx((offsets + columns) / 25e9)
         assert _gpu.gpu_pack_seconds(a, 0, 2) == pytest.approx(_gpu.gpu_pack_seconds(a, 0) / 2)
     there = There()
     a._derived.gpu_graph = ((0, "auto", 0), there)
-    assert _gpu._price(a, 0) == 0
+    assert _gpu._price(a, [0]) == 0
     there.kind = "highest_degree"
-    assert _gpu._price(a, 0) == pytest.approx((offsets + columns) / 25e9, abs=2e-9)
+    assert _gpu._price(a, [0]) == pytest.approx((offsets + columns) / 25e9, abs=2e-9)
+    assert _gpu._price(a, [0, 1]) == 0  # several GPUs pack at their first search, too
+    a._derived.gpu_parts = (((0, 1), "auto", 0), there)
+    assert _gpu._price(a, [0, 1]) == pytest.approx(_gpu._price(a, [0]) / 2)
+    assert _gpu._price(a, [0, 0]) == pytest.approx(_gpu._price(a, [0]))
     a._derived.gpu_graph, a._derived.row_order = None, (False, False)
-    assert _gpu._price(a, 0) == _gpu.pack_seconds(a)  # the CPU sorts these lists
+    assert _gpu._price(a, [0]) == _gpu.pack_seconds(a)  # the CPU sorts these lists
+    assert _gpu._price(a, [0, 1]) == _gpu.pack_seconds(a)
     packed_lists(a)
-    assert _gpu._price(a, 0) == 0
+    assert _gpu._price(a, [0]) == 0 < _gpu._price(a, [0, 1])  # each range is packed anew

@@ -75,7 +75,8 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
                                  .edges = own.size,
                                  .budget = facts_.budget,
                                  .placement = options.placement,
-                                 .all_vertices = part ? all : -1})
+                                 .all_vertices = part ? all : -1,
+                                 .shared_vertex = options.shared_vertex_bytes})
                          .placement;
   if (placement() == EdgePlacement::packed) {
     counts_ = take<LinkCounts>(1, "counters");
@@ -106,7 +107,7 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
 /// The bytes that packed lists may take of what is left once their heads are placed, beside what searches take.
 std::int64_t GpuGraph::room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const {
   if (options.distance_bytes > 0) return packed_path_room(vertices(), edges(), bytes, options.distance_bytes);
-  const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
+  const auto shared = vertices() < all_vertices() ? options.shared_vertex_bytes * all_vertices() : 0;
   return packed_list_room(vertices(), edges(), bytes - shared, options.vertex_bytes);
 }
 
@@ -239,13 +240,13 @@ std::shared_ptr<void> GpuGraph::set_aside(std::int64_t bytes, std::string_view w
   return {&facts_, [bytes](GpuGraphFacts* facts) { facts->other_bytes -= bytes; }};
 }
 
-void GpuGraph::make_room(std::int64_t bytes) {
-  if (bytes > left()) drop_longest();
-  if (bytes <= left()) return;
+void GpuGraph::make_room(std::int64_t more, std::int64_t all) {
+  if (more > left()) drop_longest();
+  if (more <= left()) return;
   drain(stream());
   work_.clear();
   facts_.other_bytes = counts_.bytes();  // nothing else is taken between calls
-  if (bytes > left()) forget_sample();
+  if (all > left()) forget_sample();
 }
 
 void GpuGraph::forget_sample() {
@@ -313,16 +314,29 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   if (sample_asked_ >= size && sample_kind_ == kind) return;
   const ScopedTimer timer(&(facts_.sample_seconds = 0));
   forget_sample();
-  sample_asked_ = size, sample_kind_ = kind;
+  // The arrays of the vertices count once, also where they are there already.
+  const auto most =
+      facts_.room() - counts_.bytes() - (cache_kind_ == CacheOf::longest ? 0 : facts_.cache_bytes);
+  const bool given = given_.kind == kind && given_.size == choose_sample(vertices(), edges(), most, size);
+  const bool degrees = vertices() < all_vertices() && kind == SampleOf::highest_degree && !given;
+  const auto beside = degrees ? all_offsets_.bytes() : 0;
+  const int slots = choose_sample(vertices(), edges(), most - beside, size);
+  if (slots == 0) return;  // there may be more room later
+  make_room(4 * vertices() * slots + beside);
+  try {
+    fill_sample(kind, slots, given);
+  } catch (...) {
+    drain(stream());
+    forget_sample();
+    throw;
+  }
+  sample_asked_ = size;
+}
+
+void GpuGraph::fill_sample(SampleOf kind, int slots, bool given) {
   const bool part = vertices() < all_vertices();
-  const bool given =
-      given_.size == choose_sample(vertices(), left() - cut_list_bytes(edges()), size) && given_.kind == kind;
-  const bool degrees = part && kind == SampleOf::highest_degree && !given;
-  const int slots = choose_sample(
-      vertices(), left() - cut_list_bytes(edges()) - (degrees ? all_offsets_.bytes() : 0), size);
-  if (slots == 0) return;
   Array<Offset> all;
-  if (degrees) {
+  if (part && kind == SampleOf::highest_degree && !given) {
     all = allocate<Offset>(all_offsets_.size, device());
     copy_to(all.data, all_offsets_.data, all_offsets_.bytes());
   }
@@ -336,7 +350,7 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
                                     : offsets_.data,
                       kind, sample_.data, slots, stream());
   synchronize(stream());
-  facts_.sample_given = given, facts_.sample_kind = kind;
+  facts_.sample_given = given, facts_.sample_kind = sample_kind_ = kind;
   view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
 }
 
@@ -358,7 +372,6 @@ void GpuGraph::make_search_cache() {
     if (bytes > 0) make_cache(bytes);
   } catch (const Error& e) {  // the memory of the budget is in use by somebody else
     if (e.code() != Errc::out_of_memory) throw;
-    forget_cache();
   }
 }
 
@@ -375,13 +388,23 @@ void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
   const auto room = (bytes < 0 ? left() - kVertexBytes * n : std::min(bytes, left())) - table;
   if (in_core() || is_packed() || view_.list_begin || room < 4 || n == 0) return;
   const ScopedTimer timer(&facts_.cache_seconds);
+  try {
+    fill_cache(room / 4, kind);
+  } catch (...) {
+    drain(stream());
+    forget_cache();
+    throw;
+  }
+}
+
+void GpuGraph::fill_cache(std::int64_t entries, CacheOf kind) {
+  const auto n = vertices(), table = 8 * n;
   const auto per_bucket = allocate<unsigned long long>(gpu::kDegreeBuckets, device());
   fill_async(per_bucket.data, 0, per_bucket.bytes(), stream());
   gpu::count_degrees(view_, per_bucket.data, stream());
   std::vector<unsigned long long> edges(gpu::kDegreeBuckets);
   copy_to(edges.data(), per_bucket.data, per_bucket.bytes());
 
-  const auto entries = room / 4;
   const bool shortest = kind == CacheOf::shortest;
   const int step = shortest ? 1 : -1;
   gpu::HotLists hot{.bucket = shortest ? 0 : gpu::kDegreeBuckets - 1, .shortest = shortest};
@@ -434,15 +457,29 @@ GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int 
                                                     text(edges()) + " edges of " + text(entry_bytes));
   require(vertices() == all_vertices(), "values along edges: a part of a graph has none");
   require_lists("what has values along edges");
+  /// Its bytes leave the account when it is freed.
+  struct Held {
+    explicit Held(GpuGraphFacts& facts) : account(facts) {}
+    ~Held() { account.edge_bytes -= edge_bytes, account.cache_bytes -= cache_bytes; }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    GpuGraphFacts& account;
+    std::int64_t edge_bytes = 0, cache_bytes = 0;
+    std::vector<std::shared_ptr<void>> owners;
+  };
   Along out;
-  auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
-  held->push_back(values.owner);
-  held->push_back(place(values, values, &out.edges, facts_.edge_bytes));
+  auto held = std::make_shared<Held>(facts_);
+  auto before = facts_.edge_bytes;
+  held->owners.push_back(values.owner);
+  held->owners.push_back(place(values, values, &out.edges, facts_.edge_bytes));
+  held->edge_bytes = facts_.edge_bytes - before;
   if (view_.list_begin) {
-    held->push_back(
+    before = facts_.cache_bytes;
+    held->owners.push_back(
         take_bytes(cache_.size * entry_bytes, "what belongs to the cached lists", facts_.cache_bytes));
-    out.cache = held->back().get();
-    gpu::copy_along(view_, out.edges, held->back().get(), entry_bytes, stream());
+    held->cache_bytes = facts_.cache_bytes - before;
+    out.cache = held->owners.back().get();
+    gpu::copy_along(view_, out.edges, held->owners.back().get(), entry_bytes, stream());
     synchronize(stream());
   }
   out.owner = held;
