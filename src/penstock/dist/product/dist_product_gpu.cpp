@@ -51,7 +51,6 @@ DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
       options_(std::move(options)),
       setup_(options_.where),
       side_(options_.where, true),
-      begun_(options_.where),
       edges_done_(options_.where) {
   const auto list = gpu_halos();
   // Of an unknown name this throws, and says which names there are.
@@ -198,12 +197,12 @@ template <class V>
 template <Semiring S>
 void DistProductGpu<V>::multiply_edges(Links& l, const typename S::value_type* x, typename S::value_type* y,
                                        Scale<S> scale, Marks& m) {
+  l.x->end(side_);  // from here on x and y are complete for side_, too: the ghosts came after them
+  m.arrived.set(side_);
   for (const auto& [part, plan] :
        {std::pair(own_rows(0, inner_), &l.before), std::pair(own_rows(inner_end_, a_.rows()), &l.after)})
     if (part.rows.rows > 0)
       block<S>(part.rows, x, y + part.first * l.columns, l.columns, scale, side_, *plan);
-  l.x->end(side_);
-  m.arrived.set(side_);
   add_halo<S>(l, halo_own_view_, l.halo_own, halo_rows_.data, scale.alpha, y, side_);
   record(edges_done_, side_);
 }
@@ -229,10 +228,6 @@ void DistProductGpu<V>::multiply_columns(const typename S::value_type* x, typena
   auto* theirs = l.sums ? static_cast<T*>(l.sums->values()) : nullptr;
   try {
     m.begun.set(stream);
-    if (has_inner()) {  // all of x and y that was queued before is complete for side_, too
-      record(begun_, stream);
-      wait(side_, begun_);
-    }
     if (l.x) l.x->begin(x, stream);
     if (has_inner()) {
       const auto inner = own_rows(inner_, inner_end_);

@@ -162,7 +162,7 @@ class DistProductGpu {
   std::string strategy_;
   std::shared_ptr<Streaming> streaming_;
   OwnedStream setup_, side_;  // side_: what needs ghosts, beside the product of inner_
-  OwnedEvent begun_, edges_done_;
+  OwnedEvent edges_done_;
   std::optional<Transposed> transposed_;
   /// By the bytes of a number, the number of columns, and whether the product is that of the transpose.
   std::map<std::tuple<std::int64_t, std::int64_t, bool>, Links> links_;
