@@ -99,7 +99,9 @@ class Network:
     # (bytes of x, seconds that an entry takes longer where it reads x at random), ascending. Empty: not known.
     gather_s: tuple[tuple[float, float], ...] = ()
     threads: int = 0  # of each rank that was measured; 0: not known
-    gathers: bool = True  # single rows of a dense tile travel; between GPUs all from one to another
+    gathers: bool = (
+        True  # single rows of a dense tile travel, not all between the first and the last
+    )
 
     def __post_init__(self) -> None:
         for what, link in (("inside", self.inside), ("outside", self.outside)):
@@ -266,7 +268,6 @@ networks: dict[str, Network] = {
             inside=Link(4.8e-6, 1e-7, 372e9, 0, 0.0), outside=None, node_bytes_per_s=372e9,
             inside_bytes_per_s=2976e9, ranks_per_node=8, at_once=8, rank_read=4200e9, node_read=33600e9,
             cache_bytes=400e6, cache_read=4200e9, node_cached=33600e9, call_s=2e-5, rank_flops=34e12,
-            gathers=False,
         ),
     )
 }  # fmt: skip
