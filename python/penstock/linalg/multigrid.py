@@ -162,8 +162,10 @@ class AMG(ToldByLevels, Preconditioner):
     def explain(self) -> AMGExplanation:
         """Levels, complexities, the bytes that are kept, and those that a cycle reads; of a matrix that is streamed
         also the bytes of the link and the seconds that the planner foretells."""
-        told = self._explanation()
-        return told if self._finest is None else with_link(told, self._finest.plan, self._hierarchy)
+        told, finest = self._explanation(), self._finest
+        if finest is None:
+            return told
+        return with_link(told, finest.plan, self._hierarchy, finest.matrix.nbytes)
 
     def _matrix(self, level: int) -> csr_array:
         return csr_array._wrap(self._hierarchy.matrix(level))

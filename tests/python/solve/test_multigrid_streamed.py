@@ -78,6 +78,10 @@ def test_explanation(pinned):
     assert told.products == 6
     assert told.link_bytes == 6 * m._finest.plan.facts["streamed_bytes"] > 6 * 12 * a.nnz
     assert told.device_bytes == m._hierarchy.device_bytes > 0
+    rest = (
+        m.nbytes - 6 * a.nnz * 12 - 6 * 8 * (a.shape[0] + 1)
+    )  # of a cycle, in the device's memory
+    assert told.cycle_bytes == rest + 6 * m._finest.plan.facts["streamed_bytes"]
     assert "6 products a cycle" in str(told)
     single = ps.linalg.AMG(grid(9, 9)).explain()  # one level, which is factored
     assert (single.products, single.link_bytes) == (0, 0)

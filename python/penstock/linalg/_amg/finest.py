@@ -50,11 +50,11 @@ def finest_of(a: csr_array, kind: np.dtype, precision: str | None) -> Finest | N
             scale = _scale(a)
         matrix = (a if scale == 1 else a * scale).astype(levels)
     matrix = matrix.without_duplicates()
-    taken = sum(plan.facts["device_bytes"])
+    taken = plan.facts["device_bytes"][0]
     if matrix is not a and matrix._core is not a._core:
         matrix = matrix.to("pinned")
         plan = plan_like(matrix, plan, levels.itemsize, PRODUCTS)
-        taken += sum(plan.facts["device_bytes"])
+        taken += plan.facts["device_bytes"][0]
     product = _core.plan_op(plan.core, levels.name)
     budget = options.device_memory or 0
     room = max(budget - taken, 1) if budget else 0

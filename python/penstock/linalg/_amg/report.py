@@ -83,16 +83,18 @@ class AMGExplanation:
         return "" if self.device is None else f", on GPU {self.device}"
 
 
-def with_link(told: AMGExplanation, plan: Any, hierarchy: Any) -> AMGExplanation:
-    """The same, of a finest matrix that `plan` streams."""
+def with_link(told: AMGExplanation, plan: Any, hierarchy: Any, matrix_bytes: int) -> AMGExplanation:
+    """The same, of a finest matrix of so many bytes that `plan` streams, in another form maybe."""
     single = len(told.levels) == 1
     products = 0 if single and told.factored else hierarchy.finest_steps * (1 if single else 2)
-    foretold = plan.foretold["device"]
+    foretold, facts = plan.foretold["device"], plan.facts
+    read = facts["streamed_bytes"] + facts["kept_bytes"]
     return replace(
         told,
+        cycle_bytes=told.cycle_bytes + products * (read - matrix_bytes),
         device_bytes=hierarchy.device_bytes,
         products=products,
-        link_bytes=products * plan.facts["streamed_bytes"],
+        link_bytes=products * facts["streamed_bytes"],
         seconds=products * (foretold.seconds if foretold is not None else 0.0),
     )
 
