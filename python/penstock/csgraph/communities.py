@@ -78,16 +78,16 @@ def louvain(
 
     Raises ValueError for a matrix that is not square, edges without their mirror (give `A + A.T`), complex weights,
     weights that are negative, infinite or NaN (naming the edge), options outside their ranges, a GPU that is not there,
-    and `gpu_options` on the CPU or with other fields; MemoryError where what a GPU must hold for each vertex exceeds its
-    budget.
+    and `gpu_options` on the CPU or with other fields; MemoryError where what a GPU must hold for each vertex exceeds
+    its budget.
 
     Blondel, Guillaume, Lambiotte, Lefebvre (2008). Vertices are looked at in runs; runs are shared among the
     threads, and see each other's moves when all of a round are done. After a move only neighbours are looked at
     again (Ozaki, Tezuka, Inaba 2016). 16 bytes a vertex and thread, and 40 bytes a vertex are needed meanwhile,
     beside the graph of the communities. On a GPU the vertices of a round move at once (16 rounds a pass), communities
-    are added up in hash tables (Naim, Manne, Halappanavar, Tumeo 2017), and weights are rounded to multiples of 2^-53 of
-    their sum, so that no sum depends on an order. Lists that exceed the budget are read over the link, graphs of
-    communities that do so, too.
+    are added up in hash tables (Naim, Manne, Halappanavar, Tumeo 2017), and weights are rounded to multiples of about
+    2^-52 of their sum, so that no sum depends on an order. Lists that exceed the budget are read over the link, graphs
+    of communities that do so, too.
 
     >>> import penstock as ps
     >>> two_triangles = ([0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3])

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from penstock.csgraph._graph import undirected as all_ways
 
 import penstock as ps
 from penstock import _core
 from penstock import csgraph as cg
-from penstock.csgraph._graph import undirected as all_ways
 
 pytestmark = pytest.mark.gpu
 

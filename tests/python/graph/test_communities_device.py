@@ -1,5 +1,7 @@
 """Communities as a GPU finds them, by the CPU as the device: what is known of them, and against the CPU's own."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -78,7 +80,9 @@ def test_resolution():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_no_result_depends_on_threads_or_on_room(weighted):
-    A = rmat(13, 4, weighted)  # with lists above a block's table, and more entries than the least chunk
+    A = rmat(
+        13, 4, weighted
+    )  # with lists above a block's table, and more entries than the least chunk
     assert int(np.diff(A.indptr).max()) > 2000 and A.nnz > 2 * 65536
     before, found = ps.num_threads(), []
     try:
@@ -99,7 +103,7 @@ def test_levels_are_nested_and_modularity_grows():
     assert np.array_equal(levels[-1], labels) and len(levels) > 1
     scores = [cg.modularity(A, level) for level in levels]
     assert scores == sorted(scores)
-    for fine, coarse in zip(levels, levels[1:], strict=False):
+    for fine, coarse in pairwise(levels):
         assert len(np.unique(np.stack((fine, coarse)), axis=1).T) == len(np.unique(fine))
     first = _core.louvain_twin(A._core, levels=1)[0]
     assert np.array_equal(first, levels[0])
