@@ -24,8 +24,9 @@ _READS: dict[str, tuple[str, ...]] = {
     "betweenness_centrality": ("access", "placement", "counted"),
     "triangles": ("access", "placement", "counted"),
     "pagerank": ("access", "placement", "counted"),
+    "louvain": ("placement",),
 }
-_ALIKE = {"dijkstra": "sssp", "triangle_count": "triangles"}
+_ALIKE = {"dijkstra": "sssp", "triangle_count": "triangles", "label_propagation": "louvain"}
 
 _SAMPLE = 4  # neighbours of each vertex, where nobody says how many
 
