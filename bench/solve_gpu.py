@@ -1,13 +1,16 @@
 """Iterations with their vectors on a GPU: CG on the 3-D Laplacian in core, PageRank on R-MAT graphs that stream.
 
-Beside them, whole solves with multigrid on the GPU, set-up included.
+Beside them, whole solves with multigrid on the GPU, set-up included; and solves of matrices that travel at each product
+(studies/solve_streamed.py).
 
     python bench/solve_gpu.py                                # bench/results/solve_gpu.json
     python bench/solve_gpu.py --edges 128 --scales 24,26 --repeats 5
     python bench/solve_gpu.py --quick                        # toy inputs
 
 Times are of one iteration: the difference of a long and a short run, so that what moves once (b, x) cancels. Those of
-multigrid are of a solve to 1e-8 with its set-up.
+multigrid are of a solve to 1e-8 with its set-up. Each case has an equal part of the `--minutes` that are left, and
+takes fewer turns, but three, where it would need longer. The GPU's iterations are checked by the residual of a whole
+solve; the CPU, which takes turns for comparison, by the residual that it reports after a few iterations.
 Bytes are the least that an iteration moves: the matrix once, and the vectors of its product and passes. CuPy's cg takes
 turns where it imports; `penstock_arrays` then has b and x on the GPU, as arrays of CuPy. A streamed graph keeps nothing
 on the GPU (`keep=False`): what binds is its link.
@@ -18,6 +21,8 @@ from __future__ import annotations
 import argparse
 import inspect
 import statistics
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,12 +30,18 @@ import numpy as np
 from lib import harness
 from lib.report import Report, add_options, show_table
 from lib.solving import per_iteration
+from studies import solve_streamed
 
 import penstock as ps
 from penstock import _core
 
-RTOL = {"float32": 1e-4, "float64": 1e-8}
+RTOL = {
+    "float32": 1e-4,
+    "float64": 1e-8,
+}  # of whole solves; iterations are checked by solves to 1e-4
+CHECKED = 1e-4
 LONG, SHORT = 60, 10  # PageRank's steps
+TURN_ROWS = {"gpu": 2e9, "cpu": 2e8}  # rows times iterations of a turn: a fifth to half a second
 
 
 def on_gpu(a: ps.csr_array) -> ps.csr_array:
@@ -42,36 +53,57 @@ def bandwidth(nbytes: int) -> float:
     return 2 * nbytes / statistics.median(_core.time_copy_gpu(nbytes, "device", "device"))
 
 
+def steps_of(n: int, edge: int, where: str) -> int:
+    """Iterations of the long run of a turn."""
+    return int(min(4 * edge, max(TURN_ROWS[where] / n, 10)))
+
+
+def notes_of(info: Any) -> dict[str, Any]:
+    each = info.vector_bytes // max(info.iterations, 1) + info.matrix_bytes
+    return {"vectors": info.vectors, "bytes_per_iteration": each}
+
+
 def penstock_cg(name: str, a: ps.csr_array, b: Any, m: Any, steps: int) -> Any:
-    rtol = RTOL[b.dtype.name]
+    def solve(count: int) -> Any:
+        return ps.linalg.cg(a, b, rtol=0.0, maxiter=count, M=m)
+
+    def once() -> np.ndarray:
+        x, _ = ps.linalg.cg(a, b, rtol=CHECKED, M=m)
+        return x if isinstance(x, np.ndarray) else x.get()
+
+    _, info = solve(steps)
+    timed = per_iteration(solve, 5, 5 + steps)
+    return harness.Contestant(name, once, role="ours", timed=timed, notes=notes_of(info))
+
+
+def cpu_cg(a: ps.csr_array, b: np.ndarray, m: Any, steps: int) -> Any:
+    """A whole solve of 256^3 unknowns takes a CPU a minute: what is checked is the residual that it reports."""
 
     def solve(count: int) -> Any:
         return ps.linalg.cg(a, b, rtol=0.0, maxiter=count, M=m)
 
+    def told(done: Any) -> float:
+        x, info = done
+        true = float(np.linalg.norm(b - a.to_scipy() @ x))
+        return abs(true - info.residual) / (1e-3 * true)
+
     _, info = solve(steps)
-    notes = {
-        "vectors": info.vectors,
-        "bytes_per_iteration": info.vector_bytes // max(info.iterations, 1) + info.matrix_bytes,
-    }
-
-    def once() -> np.ndarray:
-        x, _ = ps.linalg.cg(a, b, rtol=rtol, M=m)
-        return x if isinstance(x, np.ndarray) else x.get()
-
+    timed = per_iteration(solve, 5, 5 + steps)
     return harness.Contestant(
-        name,
-        once,
+        "penstock_cpu",
+        lambda: solve(steps),
         role="ours",
-        timed=per_iteration(solve, 5, 5 + steps),
-        notes=notes,
+        check=told,
+        timed=timed,
+        notes=notes_of(info),
     )
 
 
-def cupy_cg(cupy: Any, a: ps.csr_array, b: np.ndarray, m: Any, steps: int) -> Any:
-    import cupyx.scipy.sparse as csp
+def cupy_cg(
+    cupy: Any, theirs: Any, a: ps.csr_array, b: np.ndarray, m: Any, steps: int, rtol: float
+) -> Any:
     import cupyx.scipy.sparse.linalg as csl
 
-    theirs = csp.csr_matrix(a.to_scipy())
     rhs = cupy.asarray(b)
     tolerance = "rtol" if "rtol" in inspect.signature(csl.cg).parameters else "tol"
     scale = None
@@ -84,50 +116,62 @@ def cupy_cg(cupy: Any, a: ps.csr_array, b: np.ndarray, m: Any, steps: int) -> An
         cupy.cuda.Stream.null.synchronize()
 
     def once() -> np.ndarray:
-        x, _ = csl.cg(theirs, rhs, M=scale, maxiter=20_000, **{tolerance: RTOL[b.dtype.name]})
+        x, _ = csl.cg(theirs, rhs, M=scale, maxiter=20_000, **{tolerance: rtol})
         return x.get()
 
     return harness.Contestant("cupy", once, timed=per_iteration(solve, 5, 5 + steps))
 
 
-def residual_check(a: ps.csr_array, b: np.ndarray) -> Callable[[np.ndarray], float]:
-    allowed = 1.05 * RTOL[b.dtype.name] * float(np.linalg.norm(b))
+class Cube:
+    """A Laplacian here and on the GPU, and as CuPy has it."""
+
+    def __init__(self, edge: int, dtype: str, cupy: Any, wide: ps.csr_array | None = None) -> None:
+        self.edge, self.dtype = edge, dtype
+        a = ps.generate.laplacian((edge,) * 3) if wide is None else wide
+        self.a = a.astype(dtype)
+        self.there = on_gpu(self.a)
+        self.b = np.random.default_rng(1).standard_normal(a.shape[0]).astype(dtype)
+        self.rhs = self.b if cupy is None else cupy.asarray(self.b)
+        self.theirs = None
+        if cupy is not None:
+            import cupyx.scipy.sparse as csp
+
+            self.theirs = csp.csr_matrix(self.a.to_scipy())
+
+
+def residual_check(a: ps.csr_array, b: np.ndarray, rtol: float) -> Callable[[np.ndarray], float]:
+    allowed = 1.05 * rtol * float(np.linalg.norm(b))
     return lambda x: float(np.linalg.norm(b - a @ x)) / allowed
 
 
-def cg_case(edge: int, dtype: str, precond: str, cupy: Any, settings: Any) -> dict[str, Any]:
-    if precond not in ("none", "jacobi"):
-        raise SystemExit(f"--preconds {precond}: give some of none, jacobi and amg")
-    a = ps.generate.laplacian((edge,) * 3).astype(dtype)
-    b = np.random.default_rng(1).standard_normal(a.shape[0]).astype(dtype)
+def cg_case(cube: Cube, precond: str, cupy: Any, settings: Any) -> dict[str, Any]:
+    a, b, edge, n = cube.a, cube.b, cube.edge, cube.a.shape[0]
     m = ps.linalg.Jacobi(a) if precond == "jacobi" else None
-    steps = 4 * edge
+    steps = steps_of(n, edge, "gpu")
     case = harness.Case(
-        name=f"cg laplacian{edge} {dtype}" + (" + jacobi" if m else ""),
-        check=residual_check(a, b),
+        name=f"cg laplacian{edge} {cube.dtype}" + (" + jacobi" if m else ""),
+        check=residual_check(a, b, CHECKED),
         work=2.0 * a.nnz,
         about={"matrix": f"laplacian{edge}", "method": "cg", "preconditioner": precond,
-               "dtype": dtype, "rows": a.shape[0], "nnz": a.nnz},
+               "dtype": cube.dtype, "rows": n, "nnz": a.nnz},
     )  # fmt: skip
     everybody = [
-        penstock_cg("penstock", on_gpu(a), b, m, steps),
-        penstock_cg("penstock_cpu", a, b, m, steps),
+        penstock_cg("penstock", cube.there, b, m, steps),
+        cpu_cg(a, b, m, steps_of(n, edge, "cpu")),
     ]
     if cupy:
-        everybody.append(penstock_cg("penstock_arrays", on_gpu(a), cupy.asarray(b), m, steps))
-        everybody.append(cupy_cg(cupy, a, b, m, steps))
+        everybody.append(penstock_cg("penstock_arrays", cube.there, cube.rhs, m, steps))
+        everybody.append(cupy_cg(cupy, cube.theirs, a, b, m, steps, CHECKED))
     return harness.measure(case, everybody, settings)
 
 
-def amg_case(edge: int, cupy: Any, settings: Any) -> dict[str, Any]:
+def amg_case(cube: Cube, cupy: Any, settings: Any) -> dict[str, Any]:
     """Seconds from A on the GPU to x there, in float64: the set-up of multigrid with levels of either precision and the
     solve; and cg without M."""
-    a = ps.generate.laplacian((edge,) * 3)
-    b = np.random.default_rng(1).standard_normal(a.shape[0])
-    there, rhs = on_gpu(a), b if cupy is None else cupy.asarray(b)
+    a, b, there, rhs, edge = cube.a, cube.b, cube.there, cube.rhs, cube.edge
     case = harness.Case(
         name=f"solve laplacian{edge} + amg",
-        check=residual_check(a, b),
+        check=residual_check(a, b, RTOL["float64"]),
         work=2.0 * a.nnz,
         about={"matrix": f"laplacian{edge}", "method": "cg", "preconditioner": "amg",
                "dtype": "float64", "rows": a.shape[0], "nnz": a.nnz},
@@ -155,7 +199,8 @@ def amg_case(edge: int, cupy: Any, settings: Any) -> dict[str, Any]:
             )
         )
     if cupy:
-        everybody.append(harness.Contestant("cupy", cupy_cg(cupy, a, b, None, 4).run))
+        run = cupy_cg(cupy, cube.theirs, a, b, None, 4, RTOL["float64"]).run
+        everybody.append(harness.Contestant("cupy", run))
     return harness.measure(case, everybody, settings)
 
 
@@ -180,9 +225,11 @@ def rank_check(
     return step
 
 
-def rank_case(scale: int, codec: str, keep: bool, settings: Any, by_cpu: bool) -> dict[str, Any]:
+def rank_case(
+    graph: ps.csr_array, scale: int, codec: str, keep: bool, by_cpu: bool, settings: Any
+) -> dict[str, Any]:
     """float64 throughout: a start and a tolerance below float32's ask for it. tol=0 never ends early."""
-    a = ps.generate.rmat(scale, 16, seed=1)
+    a = ps.csr_array._wrap(graph._core)  # with a plan of its own
     a.prepare(schedule=ps.Streamed(device=0, codec=codec, keep=keep), products=LONG)
     n = a.shape[0]
     start = np.full(n, 1 / n)
@@ -242,7 +289,29 @@ def table(report: Report) -> None:
     show_table("Iterations with vectors on a GPU, and solves with multigrid", header, rows)
 
 
-def main() -> int:
+class Clock:
+    """Shares the minutes among the cases, and says what each took."""
+
+    def __init__(self, minutes: float, cases: int, repeats: int) -> None:
+        self.end, self.left, self.repeats = time.monotonic() + 60 * minutes, cases, repeats
+
+    def settings(self) -> Any:
+        """Half of a case's part is for turns: the rest is for getting ready and for checks."""
+        part = max(self.end - time.monotonic(), 0.0) / max(self.left, 1)
+        self.left -= 1
+        return harness.Settings(
+            repeats=self.repeats, turn_seconds=0.0, warm_turns=False, seconds=part / 2
+        )
+
+    def run(self, report: Report, rate: float, case: Callable[..., Any], *of: Any) -> None:
+        begin = time.monotonic()
+        entry = case(*of, self.settings())
+        entry["seconds"] = round(time.monotonic() - begin, 1)
+        finish(entry, rate, report)
+        print(f"{entry['case']}: {entry['seconds']} s, {entry['turns']} turns", file=sys.stderr)
+
+
+def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser, turn_seconds=0.0)
     parser.add_argument("--edges", default="64,128,256", help="of the Laplacian's cube")
@@ -252,39 +321,70 @@ def main() -> int:
         help="of the Laplacians: iterations; amg: whole solves",
     )
     parser.add_argument("--scales", default="22,24,26", help="of the R-MAT graphs")
+    parser.add_argument(
+        "--streamed", default="96", help="edges of cubes that travel in whole solves"
+    )
     parser.add_argument("--codecs", default="packed,raw")
+    parser.add_argument("--minutes", type=float, default=9.0, help="fewer turns to keep to it (9)")
     parser.add_argument(
         "--check-scale", type=int, default=24, help="largest R-MAT graph whose ranks the CPU checks"
     )
-    args = parser.parse_args()
+    return parser
+
+
+def numbers(text: str) -> list[int]:
+    return [int(word) for word in text.split(",") if word]
+
+
+def main() -> int:
+    args = options().parse_args()
+    preconds = args.preconds.split(",")
+    if not set(preconds) <= {"none", "jacobi", "amg"}:
+        raise SystemExit(f"--preconds {args.preconds}: give some of none, jacobi and amg")
+    if not args.minutes > 0:
+        raise SystemExit(f"--minutes {args.minutes}: give a positive number")
     if _core.device_count() == 0:
         raise SystemExit("no GPU can be used here; penstock.show_config() may tell why")
     if args.threads:
         ps.set_num_threads(args.threads)
-    edges, scales, preconds = args.edges, args.scales, args.preconds.split(",")
+    edges, scales, streamed = (numbers(of) for of in (args.edges, args.scales, args.streamed))
     if args.quick:
-        edges, scales = "12", "10"
-    settings = harness.Settings(repeats=args.repeats, turn_seconds=0.0, warm_turns=False)
+        edges, scales, streamed = [12], [10], [12]
+    iterated, codecs = [p for p in preconds if p != "amg"], args.codecs.split(",")
+    cases = (
+        len(edges) * (2 * len(iterated) + ("amg" in preconds))
+        + 2 * len(scales) * len(codecs)
+        + 3 * len(streamed)
+    )
+    clock = Clock(args.minutes, cases, args.repeats)
     rate = bandwidth(1 << (20 if args.quick else 30))
-    given = {"edges": edges, "scales": scales, "rtol": RTOL, "device_copy_bytes_per_s": rate}
+    given = {"edges": edges, "scales": scales, "streamed": streamed, "rtol": RTOL, "device_copy_bytes_per_s": rate,
+             "minutes": args.minutes}  # fmt: skip
     report = Report("solve_gpu", args, given, ps.num_threads())
     try:
         import cupy
     except ImportError as e:
         cupy = None
         report.skip("cupy", str(e))
-    for edge in (int(e) for e in edges.split(",") if e):
-        for dtype in ("float64", "float32"):
-            for precond in preconds:
-                if precond != "amg":
-                    finish(cg_case(edge, dtype, precond, cupy, settings), rate, report)
-        if "amg" in preconds:
-            finish(amg_case(edge, cupy, settings), rate, report)
-    for scale in (int(s) for s in scales.split(",") if s):
-        for codec in args.codecs.split(","):
+    for scale in scales:
+        graph = ps.generate.rmat(scale, 16, seed=1)
+        by_cpu = scale <= args.check_scale
+        for codec in codecs:
             for keep in (False, True):
-                by_cpu = scale <= args.check_scale
-                finish(rank_case(scale, codec, keep, settings, by_cpu), rate, report)
+                clock.run(report, rate, rank_case, graph, scale, codec, keep, by_cpu)
+        del graph
+    for edge in edges:
+        cube = None
+        for dtype in ("float64", "float32"):
+            cube = Cube(edge, dtype, cupy, None if cube is None else cube.a)
+            for precond in iterated:
+                clock.run(report, rate, cg_case, cube, precond, cupy)
+            if "amg" in preconds and dtype == "float64":
+                clock.run(report, rate, amg_case, cube, cupy)
+    for edge in streamed:
+        for shift in (1e-3, 0.3):
+            clock.run(report, rate, solve_streamed.refine_case, edge, shift)
+        clock.run(report, rate, solve_streamed.amg_case, edge)
     table(report)
     return 1 if report.failed() or not report.data["cases"] else 0
 

@@ -18,6 +18,7 @@ SCHEMA = 2
 DIGITS = 5  # significant ones of a measured number; the pages show four at most
 _FEW_DIGITS = {"error": 3, "spread": 3, "load": 3}  # what says how sure a number is needs no more
 
+_MOST = "cases.results.*.max"  # where many rows have it: min, median and spread give it
 # Fields of raw files alone, as benchmark -> patterns of their paths; "" has those of every benchmark. In a path
 # "*" stands for the name of a contestant.
 RAW = {
@@ -29,6 +30,7 @@ RAW = {
         "probe.gpus.*_curve",
     ),
     "brock2024": (
+        _MOST,
         "cases.rooflines",
         "cases.words",
         *(
@@ -40,8 +42,10 @@ RAW = {
         ),
     ),
     "buono2017": ("cases.results.*.trace",),
-    "cardellini2014": ("cases.results.*.each.seconds",),
+    "cardellini2014": ("cases.results.*.each.seconds", _MOST),
+    "nx_backend": (_MOST,),
     "page_kogge2018": (
+        _MOST,
         "cases.network.*",
         "cases.words",
         *(

@@ -51,6 +51,8 @@ TILE_CUTS = {
     "flops": "equally many products of A @ A",
     "auto": "by entries, where that is faster by the model",
 }
+SHORT_FLOATS = {s.name: s for s in _core.short_floats()}  # types of 16 bits of stored values
+REFINED = {"float32": "24 bits of precision"} | {s.name: s.text for s in SHORT_FLOATS.values()}
 ALGORITHMS = {a.name: a.text for a in _core.algorithms()}  # of A @ x in core on the CPU
 
 

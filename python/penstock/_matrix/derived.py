@@ -36,7 +36,9 @@ class Derived:
     ascending: bool | None = None  # columns rise strictly in each row
     transpose: csr_array | None = None
     pattern: csr_array | None = None  # the same entries without values
-    float32: csr_array | None = None  # of a float64 matrix, for refinement
+    refined: dict[str, csr_array] | None = (
+        None  # of a float64 matrix in lower precision, for refinement
+    )
     scipy_view: Any = None  # SciPy's csr_array over the same entries, of a small matrix
     generation: Any = None  # of the store that the matrix was opened from
 

@@ -13,6 +13,7 @@ import numpy as np
 from penstock import _core
 from penstock._arrays.convert import as_type, checked, result_dtype
 from penstock._arrays.tensors import host_array
+from penstock._choices import SHORT_FLOATS, one_of
 from penstock._matrix.names import Guarded, as_kind
 
 if TYPE_CHECKING:
@@ -163,6 +164,40 @@ class Structure(Guarded):
         if a._derived.row_order is not None:
             out._derived.row_order = a._derived.row_order
         return out
+
+    def store_as(self, dtype: str) -> csr_array:
+        """The matrix with values rounded to "bfloat16" or "float16": wherever it is packed, a value takes 2 bytes.
+
+        Each value goes to the nearest one of that type, ties to the even one, and `dtype` of the result stays float32
+        or float64: products multiply the rounded values, and have vectors and sums in that type, so that they are exact
+        products of the rounded matrix to the sums' precision. bfloat16 has 8 bits of precision and the range of
+        float32, float16 11 bits and numbers from 6e-8 to 65504.
+
+        The packed form finds by itself that 2 bytes hold all values: plans with codec="packed", or "auto" where that
+        travels faster, in core on a GPU (`InCore(device=0, kernel="packed")`), and stores that are saved with
+        packed=True or "only". The arrays of this matrix itself stay as wide as `dtype`.
+
+        Raises ValueError that names the row of the first entry that overflows, becomes zero or is not finite;
+        TypeError where the matrix is neither float32 nor float64; PlacementError for a matrix on a GPU.
+
+        >>> import numpy as np, penstock as ps
+        >>> A = ps.csr_array(np.array([[1.0, 1 / 3], [0.0, 100.1]])).store_as("bfloat16")
+        >>> A.dtype.name, A.toarray().tolist()
+        ('float64', [[1.0, 0.333984375], [0.0, 100.0]])
+        """
+        one_of("dtype", dtype, SHORT_FLOATS)
+        a = self._matrix()
+        if a.dtype not in (np.float32, np.float64):
+            raise TypeError(
+                f"store_as({dtype!r}) rounds float32 and float64, and A is {a.dtype}: convert it with astype first"
+            )
+        if a.place == "device":
+            raise _core.PlacementError(
+                f"store_as({dtype!r}) rounds on the CPU, and A is in a GPU's memory: do it with A.to(ps.host)"
+            )
+        out = made(a, _core.rounded(a._core, dtype))
+        out._derived.row_order = a._derived.row_order
+        return out.to("pinned") if a.place == "pinned" else out
 
     def permute(self, rows: Any = None, cols: Any = None) -> csr_array:
         """Entry (i, j) of the result is entry (rows[i], cols[j]) of A, as in `A[rows][:, cols]` of NumPy and SciPy.

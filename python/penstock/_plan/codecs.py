@@ -102,8 +102,11 @@ def _value_bytes(a: csr_array, at: np.ndarray) -> float:
         whole = values == np.floor(values)
         if whole.all() and np.abs(values).max() < 2**15:
             return 2
-        if (values == values.astype(np.float32)).all():
-            return 4
+        narrow = values.astype(np.float32)
+        if (values == narrow).all():
+            short = not (narrow.view(np.uint32) & 0xFFFF).any()  # bfloat16
+            with np.errstate(over="ignore"):
+                return 2 if short or (narrow == narrow.astype(np.float16)).all() else 4
     return a.dtype.itemsize
 
 

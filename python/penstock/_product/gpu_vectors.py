@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,9 +35,13 @@ def _whole(plan: Any) -> bool:
     return isinstance(plan.core, _core.StreamPlan)
 
 
-def plan_like(a: csr_array, plan: Any, entry: int, products: int) -> Any:
-    """`a`'s own plan, made as another matrix's was (one that `a` is derived from). Raises MemoryError without room."""
-    own = plan_for(a, plan.request, entry, products)
+def plan_like(a: csr_array, plan: Any, entry: int, products: int, codec: str | None = None) -> Any:
+    """`a`'s own plan, made as another matrix's was (one that `a` is derived from), or by a codec of its own. Raises
+    MemoryError without room."""
+    request = plan.request
+    if codec is not None:
+        request = replace(request, setting=replace(request.setting, codec=codec))
+    own = plan_for(a, request, entry, products)
     if not _whole(own):
         raise MemoryError("the GPUs hold parts of x only")
     return own

@@ -10,12 +10,15 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock._plan.options import options
-from penstock.csgraph._gpu import chosen_gpu, note_link, one_way, report
+from penstock.csgraph._gpu import ON_ITS_GPU, chosen_gpus, note_link, report
 from penstock.csgraph._graph import as_graph, simple
+from penstock.csgraph._one_way import one_way
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 _STEPS = 200_000_000  # of a check: more are drawn vertices' only
 _VERTEX_BYTES = 24  # that a count takes on a GPU beside oriented lists, at most: counts, and chunks of long lists
+# The same of several, for each vertex of a part, and for each of the graph.
+_PART_BYTES = (16, 8)
 
 
 def triangle_count(
@@ -30,7 +33,7 @@ def triangle_count(
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
         A stored entry (i, j) joins i and j. Values, directions, duplicates and self loops make no difference.
-    device : as for `bfs`, but one GPU
+    device : as for `bfs`
     gpu_options : GpuOptions, optional
         Of `access`, `placement` and `counted`; see `GpuOptions`.
 
@@ -41,7 +44,8 @@ def triangle_count(
     edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU orients and
     sorts the edges in its own memory, where about 12 bytes an entry and 50 a vertex are free for that, or takes them
     from packed lists that searches of the same GPU have left there; otherwise it gets them from the CPU. It looks lists
-    up in tables in its shared memory.
+    up in tables in its shared memory. Several GPUs have a range of the oriented lists each: they come from host memory,
+    and each GPU looks its own up in those of all, which it reads once where they are.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 5, ([0, 1, 2, 3, 3], [1, 2, 0, 0, 1])), shape=(4, 4))
@@ -143,19 +147,25 @@ def _counted(
     graph: csr_array, function: str, device: Any, gpu_options: GpuOptions | None
 ) -> tuple[int, Any]:
     """(total, one count a vertex or None) for the function of that name"""
-    gpu = chosen_gpu(graph, device)
-    on = settled(gpu_options, function, gpu is not None)
+    gpus = chosen_gpus(graph, device)
+    on = settled(gpu_options, function, bool(gpus))
     each = function == "triangles"
-    if gpu is None:
+    if not gpus:
         total, of_vertex = _core.triangles(_oriented(graph), each)
         return total, of_vertex
     if on.home == "packed" and graph.place == "device":
         raise _core.PlacementError(
             f"{function}: packed lists are made of a matrix in host memory: use A.to(ps.host), or leave 'packed' out"
         )
-    edges, lists, placement = _oriented_for(graph, gpu, on.home)
-    on_gpu = one_way(lists, gpu, placement, on.access == "auto", _VERTEX_BYTES)
-    total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, on.access, count=on.counted)
+    several = len(gpus) > 1
+    if several and graph.place == "device":
+        raise ValueError(ON_ITS_GPU)
+    # Several GPUs divide lists that are in host memory.
+    edges, lists, placement = _oriented_for(graph, gpus[0], "pinned" if several else on.home)
+    placement = on.home if several else placement
+    on_gpu = one_way(lists, gpus, placement, on.access == "auto", _VERTEX_BYTES, _PART_BYTES)
+    run = _core.triangles_parts if several else _core.triangles_gpu
+    total, of_vertex, told = run(on_gpu, edges, each, on.access, count=on.counted)
     note_link(lists, on_gpu, told)
     told["oriented"] = getattr(edges, "facts", None)
     report("triangles", on_gpu, told)

@@ -12,6 +12,7 @@ from penstock._arrays.libraries import Jax
 from penstock._arrays.out import is_contiguous
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import device_operator
+from penstock.linalg._amg.finest import streams
 from penstock.linalg._info import SolveInfo, make_info
 from penstock.linalg._names import METHODS, preconditioner_named
 from penstock.linalg._operators import as_op, real_dtype, require_square
@@ -158,8 +159,8 @@ def _preconditioner(M: Any, a: csr_array, rhs: DeviceArray) -> Any:
     if not isinstance(m, (Jacobi, AMG)) or (isinstance(m, AMG) and m.gpu != rhs.gpu):
         name = repr(M) if isinstance(M, str) else type(M).__name__
         raise TypeError(
-            f"b is on GPU {rhs.gpu}, and M is {name}, which the CPU applies: there M is None, Jacobi, or an AMG with a "
-            f"V or W cycle of A.to(ps.device({rhs.gpu})); or give b in host memory ({_TO_HOST})"
+            f"b is on GPU {rhs.gpu}, and M is {name}, which the CPU applies: there M is None, Jacobi, or an AMG of "
+            f"A.to(ps.device({rhs.gpu})); or give b in host memory ({_TO_HOST})"
         )
     if m.shape != a.shape:
         raise ValueError(f"M has shape {m.shape}, A has {a.shape}")
@@ -173,7 +174,7 @@ def _preconditioner(M: Any, a: csr_array, rhs: DeviceArray) -> Any:
 
 def has_levels(a: csr_array) -> bool:
     """Whether an AMG of this matrix is on a GPU."""
-    return a.place == "device"
+    return a.place == "device" or streams(a)
 
 
 def _guess(x0: Any, rhs: DeviceArray, library: Library, M: Any, n: int) -> int | None:

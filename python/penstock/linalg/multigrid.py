@@ -9,8 +9,9 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.linalg._amg.arguments import options_of, vectors_of
-from penstock.linalg._amg.place import applied_there, gpu_of, same_entries
-from penstock.linalg._amg.report import AMGExplanation, AMGLevel, ToldByLevels
+from penstock.linalg._amg.finest import Finest, finest_of
+from penstock.linalg._amg.place import gpu_of, same_entries
+from penstock.linalg._amg.report import AMGExplanation, AMGLevel, ToldByLevels, with_link
 from penstock.linalg._amg.stationary import cycles
 from penstock.linalg._info import SolveInfo
 from penstock.linalg.preconditioners import Preconditioner, _entries, _for, _type
@@ -48,10 +49,17 @@ class AMG(ToldByLevels, Preconditioner):
     seed : int
         Of the order in which aggregates are chosen. Results do not depend on the number of threads.
 
-    Where A lies on a GPU (`A.to(ps.device(0))`), a V or W cycle is set up and applied there: `gpu` is its number, the
+    Where A lies on a GPU (`A.to(ps.device(0))`), the AMG is set up and applied there: `gpu` is its number, the
     aggregates are those of the CPU, and the levels differ from the CPU's by rounding. Where A is not symmetric, the CPU
-    makes the levels of a copy, and the GPU applies them. A K cycle is the CPU's; `gpu` is then None.
+    makes the levels of a copy, and the GPU applies them.
 
+    An A that exceeds the GPU's memory is streamed: put it into pinned memory, and give it a plan before the AMG is made
+    (`A = A.to(ps.pinned); A.prepare(schedule=ps.Streamed(device=0, keep=False))`). A cycle then reads A over the
+    link, `2 degree` times, and has all else on the GPU: the levels below, prolongators and vectors. With
+    `ps.options(device_memory=...)` these and the plans stay within it. precision="float32" reads half the bytes of a
+    copy in pinned memory.
+
+    MemoryError: the levels do not fit the GPU; the message has the numbers and what to do.
     ValueError: A is not symmetric and `symmetry` does not say so; it has NaN, infinity, or a diagonal entry that is
     not positive; or a coarse pivot is negative where it is symmetric.
 
@@ -83,7 +91,7 @@ class AMG(ToldByLevels, Preconditioner):
             *(strength, smoother, degree, cycle, max_levels, max_coarse, precision),
             *(seed, block_size, symmetry),
         )
-        a = _real_entries(A, applied_there(options))
+        a = _real_entries(A, True)
         n, kind = a.shape[0], _type(a, dtype)
         if n % block_size:
             raise ValueError(f"block_size={block_size} does not divide the {n} rows of A")
@@ -91,20 +99,27 @@ class AMG(ToldByLevels, Preconditioner):
             raise ValueError(
                 "precision='float64' with float32: give dtype=np.float64, or leave precision out"
             )
-        gpu = gpu_of(a)
+        self._kind, self._a, self._precision = kind, a, precision
+        self._may_stream = symmetry == "symmetric"
+        self._finest = self._streamed(a)
+        gpu = gpu_of(a) if self._finest is None else self._finest.gpu
         b = vectors_of(near_nullspace, n, block_size, gpu is not None)
         smoother = "l1_jacobi" if options["l1_jacobi"] else "chebyshev"
         self._words = cycle, smoother, precision or kind.name
-        self._kind, self._a = kind, a
+        built, finest = self._parts(a)
         self._hierarchy = _core.amg(
-            self._canonical(a)._core,
-            precision or kind.name,
-            b.reshape(-1),
-            b.shape[1],
-            options,
-            gpu,
+            *(built, precision or kind.name, b.reshape(-1), b.shape[1], options, gpu, finest)
         )
         super().__init__(self._hierarchy.op)
+
+    def _streamed(self, a: csr_array) -> Finest | None:
+        return finest_of(a, self._kind, self._precision) if self._may_stream else None
+
+    def _parts(self, a: csr_array) -> tuple[Any, Any]:
+        """What the levels are built of, and how the GPU reads it."""
+        if self._finest is None:
+            return self._canonical(a)._core, None
+        return self._finest.matrix._core, self._finest.core
 
     def _canonical(self, a: csr_array) -> csr_array:
         """The levels are built of rows that ascend, in the type of M."""
@@ -116,15 +131,16 @@ class AMG(ToldByLevels, Preconditioner):
         ValueError where the pattern differs, and as for a new AMG.
         """
         a = _real_entries(A, self.gpu is not None)
-        if gpu_of(a) != self.gpu:
+        finest = self._streamed(a)
+        if (gpu_of(a) if finest is None else finest.gpu) != self.gpu:
             raise ValueError(
                 f"A is in {a.place} memory, and the AMG's levels are elsewhere: give a matrix where the first one was, "
-                "or make a new AMG"
+                "with a plan if that had one, or make a new AMG"
             )
         if not same_entries(a, self._a):
             raise ValueError("A has another pattern than the AMG's matrix: make a new AMG")
-        self._hierarchy = self._hierarchy.updated(self._canonical(a)._core)
-        self._a = a
+        self._a, self._finest = a, finest
+        self._hierarchy = self._hierarchy.updated(*self._parts(a))
         super().__init__(self._hierarchy.op)
 
     def solve(
@@ -144,8 +160,12 @@ class AMG(ToldByLevels, Preconditioner):
         return cycles(self, self._a, b, x0, rtol, maxiter)
 
     def explain(self) -> AMGExplanation:
-        """Levels, complexities, the bytes that are kept, and those that a cycle reads."""
-        return self._explanation()
+        """Levels, complexities, the bytes that are kept, and those that a cycle reads; of a matrix that is streamed
+        also the bytes of the link and the seconds that the planner foretells."""
+        told, finest = self._explanation(), self._finest
+        if finest is None:
+            return told
+        return with_link(told, finest.plan, self._hierarchy, finest.matrix.nbytes)
 
     def _matrix(self, level: int) -> csr_array:
         return csr_array._wrap(self._hierarchy.matrix(level))
@@ -157,6 +177,11 @@ class AMG(ToldByLevels, Preconditioner):
     def gpu(self) -> int | None:
         """The GPU that has the levels, or None: the CPU applies M."""
         return self._hierarchy.gpu
+
+    @property
+    def streams(self) -> bool:
+        """Whether A is streamed to the GPU that has the other levels."""
+        return self._finest is not None
 
     @property
     def levels(self) -> list[AMGLevel]:

@@ -72,7 +72,10 @@ def _entries(A: Any, name: str, stays: bool = False) -> csr_array:
 def _type(a: csr_array, dtype: Any) -> np.dtype:
     wanted = real_dtype(a) if dtype is None else np.dtype(dtype)
     if wanted not in (np.float32, np.float64):
-        raise TypeError(f"dtype={wanted}: preconditioners are float32 or float64")
+        raise TypeError(
+            f"dtype={wanted}: this preconditioner is float32 or float64; complex systems take M='jacobi', or an object "
+            "of your own with shape and matvec"
+        )
     return wanted
 
 
@@ -90,7 +93,8 @@ def _shift(value: float) -> float:
 class Jacobi(Preconditioner):
     """The inverse of A's diagonal. For cg, A's diagonal must be positive.
 
-    ValueError names the row of a zero diagonal entry. `dtype` is A's unless given; so for all of this module.
+    ValueError names the row of a zero diagonal entry. `dtype` is A's unless given; so for all of this module. A complex
+    A or dtype makes a complex M, which is applied by NumPy; it is Hermitian where the diagonal is real.
 
     >>> import numpy as np, penstock as ps
     >>> ps.linalg.Jacobi(ps.csr_array(np.diag([2.0, 4.0]))) @ np.array([1.0, 1.0])
@@ -99,8 +103,36 @@ class Jacobi(Preconditioner):
 
     def __init__(self, A: Any, *, dtype: Any = None) -> None:
         a = _entries(A, "Jacobi")
+        wanted = a.dtype if dtype is None else np.dtype(dtype)
+        if "c" in (a.dtype.kind, wanted.kind):
+            self._inverse = _inverse(a.diagonal(), np.result_type(wanted, np.complex64))
+            self.shape, self.dtype = a.shape, self._inverse.dtype
+            return
         kind = _type(a, dtype)
         super().__init__(_core.jacobi(_for(a, kind)._core, kind.name))
+
+    def matvec(self, x: Any) -> np.ndarray:
+        if self.dtype.kind != "c":
+            return super().matvec(x)
+        x = np.asarray(x)
+        n = self.shape[0]
+        if x.shape not in ((n,), (n, 1)):
+            raise ValueError(f"x has shape {x.shape}: give ({n},) or ({n}, 1)")
+        return (self._inverse * x.reshape(n)).astype(self.dtype, copy=False).reshape(x.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self._inverse.nbytes if self.dtype.kind == "c" else super().nbytes
+
+
+def _inverse(diagonal: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    wrong = diagonal == 0
+    if wrong.any():
+        raise ValueError(
+            f"Jacobi: the diagonal entry of row {int(wrong.argmax())} is zero: order the rows so that none is, or "
+            "leave M out"
+        )
+    return (1 / diagonal).astype(dtype)
 
 
 class BlockJacobi(Preconditioner):

@@ -9,6 +9,7 @@
 #include "penstock/core/choice.hpp"
 #include "penstock/dist/halo/halo.hpp"
 #include "penstock/dist/halo/halo_gpu.hpp"
+#include "penstock/format/short_floats.hpp"
 #include "penstock/graph/gpu/gpu_graph.hpp"
 #include "penstock/graph/similarity/similarity.hpp"
 #include "penstock/kernel/spmv/spmv_plan.hpp"
@@ -54,6 +55,13 @@ void choices(nb::module_& m) {
       .def_ro("text", &Partitioner::text)
       .def_prop_ro("reads", [](const Partitioner& p) { return partition::name(p.reads); });
 
+  nb::class_<ShortFloat>(m, "ShortFloat", "A type of 16 bits to which values may be rounded.")
+      .def_prop_ro("name", [](const ShortFloat& s) { return s.name; })
+      .def_prop_ro("text", [](const ShortFloat& s) { return s.text; })
+      .def_ro("most", &ShortFloat::most, "The largest number.")
+      .def_ro("unit", &ShortFloat::unit, "Rounding changes a number by at most so much of it.");
+  m.def(
+      "short_floats", [] { return copied(kShortFloats); }, "What values may be rounded to.");
   m.def(
       "semirings", [] { return copied(semirings()); }, "What `semiring=` may be.");
   m.def(

@@ -2,9 +2,12 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+
 #include "penstock/bind/bind.hpp"
 #include "penstock/bind/on_gpu.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/format/short_floats.hpp"
 #include "penstock/kernel/structure/coo_gpu.hpp"
 #include "penstock/kernel/structure/elementwise.hpp"
 #include "penstock/kernel/structure/entries_gpu.hpp"
@@ -135,6 +138,16 @@ Matrix bound_transpose(const Matrix& a) {
   return made(a, "transpose", [](const auto& c) { return transpose(c); });
 }
 
+Matrix bound_rounded(const Matrix& a, const std::string& to) {
+  const auto* type = std::find_if(std::begin(kShortFloats), std::end(kShortFloats),
+                                  [&](const ShortFloat& s) { return s.name == to; });
+  require(type != std::end(kShortFloats), "\"" + to + "\" is none of " + list_names(kShortFloats));
+  return made(a, "store_as", [&]<class V>(const Csr<V>& c) -> Csr<V> {
+    if constexpr (std::is_floating_point_v<V>) return rounded(c, *type);
+    else throw Error(Errc::not_compiled, "store_as is for matrices in float32 or float64");
+  });
+}
+
 Matrix bound_pattern(const Matrix& a) {
   return std::visit([](const auto& c) -> Matrix { return {AnyCsr(pattern_of(c))}; }, a.any());
 }
@@ -229,6 +242,8 @@ nb::object bound_inverse_permutation(const nb::object& p, std::int64_t n, const 
 }  // namespace
 
 void structure(nb::module_& m) {
+  m.def("rounded", bound_rounded, nb::arg("a"), nb::arg("to"),
+        "The same matrix with each value rounded to a type of short_floats(), to the nearest, ties to even.");
   using nb::arg;
   m.def("transpose", bound_transpose, arg("a"));
   m.def("pattern", bound_pattern, arg("a"));

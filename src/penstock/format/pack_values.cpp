@@ -10,10 +10,11 @@ constexpr std::int64_t kLook = 1 << 12;  // values between two looks at what oth
 
 /// What all values seen so far have in common.
 struct Findings {
-  bool int8 = true, int16 = true, float32 = true, few = true;
-  bool any() const { return int8 || int16 || float32 || few; }
+  bool int8 = true, int16 = true, bfloat16 = true, float16 = true, float32 = true, few = true;
+  bool any() const { return int8 || int16 || bfloat16 || float16 || float32 || few; }
   void join(const Findings& o) {
     int8 = int8 && o.int8, int16 = int16 && o.int16, float32 = float32 && o.float32, few = few && o.few;
+    bfloat16 = bfloat16 && o.bfloat16, float16 = float16 && o.float16;
   }
 };
 
@@ -25,6 +26,8 @@ void look_at(const V* values, std::int64_t count, Findings& found, Dictionary& d
     };
     found.int8 = found.int8 && all(std::int8_t());
     found.int16 = found.int16 && all(std::int16_t());
+    found.bfloat16 = found.bfloat16 && all(Bfloat16());
+    found.float16 = found.float16 && all(Float16());
     found.float32 = found.float32 && all(float());
   }
   ValueBits last;
@@ -54,7 +57,7 @@ ValueCode choose_code(const Array<const V>& values, int threads) {
   if (values.size == 0) return {.kind = ValueKind::raw, .dictionary = {}};
   std::mutex mutex;
   Findings all;
-  if (!std::is_arithmetic_v<V>) all.int8 = all.int16 = all.float32 = false;
+  if (!std::is_arithmetic_v<V>) all = {false, false, false, false, false, true};
   if (std::same_as<V, float>) all.float32 = false;  // they are float32 already: `raw`
   Dictionary dictionary;
   parallel_up_to(threads, (values.size + kValuesOfATask - 1) / kValuesOfATask, [&](std::int64_t part) {
@@ -85,6 +88,8 @@ ValueCode choose_code(const Array<const V>& values, int threads) {
   else if (all.int8) code.kind = ValueKind::int8;
   else if (all.few) code.kind = ValueKind::dictionary8;
   else if (all.int16) code.kind = ValueKind::int16;
+  else if (all.bfloat16) code.kind = ValueKind::bfloat16;
+  else if (all.float16) code.kind = ValueKind::float16;
   else if (all.float32) code.kind = ValueKind::float32;
   else code.kind = ValueKind::raw;
   return code;
@@ -93,7 +98,8 @@ ValueCode choose_code(const Array<const V>& values, int threads) {
 template <class V>
 void write_values(const ValueCode& code, const V* from, std::int64_t count, std::byte* to, V* dictionary) {
   const auto convert = [&]<class U>(U* out) {
-    for (std::int64_t k = 0; k < count; ++k) out[k] = static_cast<U>(from[k]);
+    using Step = std::conditional_t<is_short_float<U>, float, U>;
+    for (std::int64_t k = 0; k < count; ++k) out[k] = static_cast<U>(static_cast<Step>(from[k]));
   };
   if (dictionary_size(code.kind) > 0)
     for (std::size_t i = 0; i < code.dictionary.entries().size(); ++i)
@@ -106,9 +112,13 @@ void write_values(const ValueCode& code, const V* from, std::int64_t count, std:
     case ValueKind::raw: std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(V)); return;
     case ValueKind::int8:
     case ValueKind::int16:
+    case ValueKind::bfloat16:
+    case ValueKind::float16:
     case ValueKind::float32: break;
   }
   if constexpr (std::is_arithmetic_v<V>) {
+    if (code.kind == ValueKind::bfloat16) convert(reinterpret_cast<Bfloat16*>(to));
+    if (code.kind == ValueKind::float16) convert(reinterpret_cast<Float16*>(to));
     if (code.kind == ValueKind::int8) convert(reinterpret_cast<std::int8_t*>(to));
     if (code.kind == ValueKind::int16) convert(reinterpret_cast<std::int16_t*>(to));
     if (code.kind == ValueKind::float32) convert(reinterpret_cast<float*>(to));

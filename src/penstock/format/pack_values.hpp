@@ -8,6 +8,7 @@
 
 #include "penstock/core/parallel.hpp"
 #include "penstock/format/packed.hpp"
+#include "penstock/format/short_floats.hpp"
 
 namespace penstock {
 
@@ -59,6 +60,12 @@ bool holds(V v) {
     constexpr auto kMost = static_cast<V>(std::numeric_limits<float>::max());
     const bool finite = v - v == V(0);
     if (finite && (v > kMost || v < -kMost)) return false;
+  } else if constexpr (is_short_float<U>) {
+    if (!holds<float>(v)) return false;
+    constexpr V kMost = std::same_as<U, Float16> ? V(65504) : std::numeric_limits<V>::infinity();
+    if (!(v <= kMost && v >= -kMost)) return false;
+    const float f = static_cast<float>(v);
+    return bits_of(float(U(f))) == bits_of(f);
   } else if (!(v >= static_cast<V>(std::numeric_limits<U>::min()) &&
                v <= static_cast<V>(std::numeric_limits<U>::max()))) {
     return false;
@@ -105,9 +112,13 @@ void read_values(const PackedView& block, std::int64_t first, std::int64_t count
     case ValueKind::raw: std::memcpy(to, block.values<V>() + first, std::size_t(count) * sizeof(V)); return;
     case ValueKind::int8:
     case ValueKind::int16:
+    case ValueKind::bfloat16:
+    case ValueKind::float16:
     case ValueKind::float32: break;
   }
   if constexpr (std::is_arithmetic_v<V>) {
+    if (h.kind == ValueKind::bfloat16) convert(block.values<Bfloat16>());
+    if (h.kind == ValueKind::float16) convert(block.values<Float16>());
     if (h.kind == ValueKind::int8) convert(block.values<std::int8_t>());
     if (h.kind == ValueKind::int16) convert(block.values<std::int16_t>());
     if (h.kind == ValueKind::float32) convert(block.values<float>());

@@ -40,7 +40,9 @@ bool kind_suits(ValueKind kind, int type) {
     case ValueKind::dictionary8:
     case ValueKind::raw: return type > 0;
     case ValueKind::int8:
-    case ValueKind::int16: return type == 1 || type == 2;
+    case ValueKind::int16:
+    case ValueKind::bfloat16:
+    case ValueKind::float16: return type == 1 || type == 2;
     case ValueKind::float32: return type == 2;
   }
   return false;
@@ -212,7 +214,7 @@ AnyPacked packed_from(std::span<const std::int64_t> d, Array<const std::byte> by
   if (d[1] < 0 || d[2] < 0 || d[2] > std::numeric_limits<Index>::max() || d[3] < 0)
     wrong("the shape " + std::to_string(d[1]) + " x " + std::to_string(d[2]) + " or the count " +
           std::to_string(d[3]) + " is impossible");
-  if (d[4] < 0 || d[4] > 4 || d[5] < 0 || d[5] > int(ValueKind::raw) ||
+  if (d[4] < 0 || d[4] > 4 || d[5] < 0 || d[5] >= kValueKinds ||
       !kind_suits(static_cast<ValueKind>(d[5]), int(d[4])))
     wrong("the values are of an unknown kind");
   require(bytes.size == 0 || reinterpret_cast<std::uintptr_t>(bytes.data) % 16 == 0,
@@ -236,8 +238,9 @@ AnyPacked packed_from(std::span<const std::int64_t> d, Array<const std::byte> by
 }
 
 std::string_view name(ValueKind kind) {
-  constexpr std::string_view names[] = {"none", "constant", "dictionary4", "dictionary8",
-                                        "int8", "int16",    "float32",     "raw"};
+  constexpr std::string_view names[kValueKinds] = {"none",     "constant", "dictionary4", "dictionary8",
+                                                   "int8",     "int16",    "float32",     "raw",
+                                                   "bfloat16", "float16"};
   return names[static_cast<int>(kind)];
 }
 

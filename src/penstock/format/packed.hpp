@@ -74,7 +74,9 @@ constexpr int value_bits(ValueKind kind, std::int64_t value_size) {
     case ValueKind::dictionary4: return 4;
     case ValueKind::dictionary8:
     case ValueKind::int8: return 8;
-    case ValueKind::int16: return 16;
+    case ValueKind::int16:
+    case ValueKind::bfloat16:
+    case ValueKind::float16: return 16;
     case ValueKind::float32: return 32;
     case ValueKind::raw: break;
   }

@@ -27,8 +27,20 @@ inline constexpr int kMostListed = kTileNnz / kStartBits;
 inline constexpr int kChunkRows = 1024;
 inline constexpr std::int64_t kPackedAlign = 128;
 
-/// How the values are stored: the shortest way that gives back every bit.
-enum class ValueKind : std::uint8_t { none, constant, dictionary4, dictionary8, int8, int16, float32, raw };
+/// How the values are stored: the shortest way that gives back every bit. The numbers are those of files.
+enum class ValueKind : std::uint8_t {
+  none,
+  constant,
+  dictionary4,
+  dictionary8,
+  int8,
+  int16,
+  float32,
+  raw,
+  bfloat16,
+  float16
+};
+inline constexpr int kValueKinds = 10;
 
 struct alignas(16) PackedTile {
   std::uint32_t at;    // the tile's first word

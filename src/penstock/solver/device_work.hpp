@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "penstock/comm/comm.hpp"
@@ -83,6 +84,11 @@ class DeviceWork : public Outcome {
     pass(BasisAdd<T, 1>{.in = {to, from}, .out = {to}, .factor = {factor}});
   }
 
+  /// From here on total() waits for the passes before, and not for what is queued until then: work that hides the reduction.
+  void mark_sums() {
+    record(summed_, stream_);
+    marked_ = true;
+  }
   /// The first k sums of the passes before, over all ranks. They have the same bits on each, so that all decide the same.
   std::span<const double> total(std::size_t k) {
     wait_here();
@@ -149,6 +155,7 @@ class DeviceWork : public Outcome {
     sweep(n, p, parts_, stream_);
     moved_ += P::kIn + P::kOut;
   }
+  int ranks() const { return comm_.size(); }
   double* sums() const { return sums_.data; }
   const T* diagonal() const { return m_.diagonal; }
 
@@ -172,10 +179,11 @@ class DeviceWork : public Outcome {
   }
 
   static Place host_place(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
-  /// Waits for the stream; where it may wait for other ranks, with a limit.
+  /// Waits for the stream, or for a mark on it; where it may wait for other ranks, with a limit.
   void wait_here() {
+    const bool marked = std::exchange(marked_, false);
     if (comm_.size() == 1) return synchronize(stream_);
-    record(summed_, stream_);
+    if (!marked) record(summed_, stream_);
     synchronize_with(comm_, summed_, "the GPU's part of an iteration");
   }
 
@@ -188,6 +196,7 @@ class DeviceWork : public Outcome {
   Stream stream_;
   SumParts parts_;
   OwnedEvent summed_;
+  bool marked_ = false;
   DeviceVectors<T> vectors_;
   Array<double> sums_;
   std::int64_t moved_ = 0;

@@ -4,13 +4,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from penstock.csgraph import GpuOptions, _gpu, _packing, _ranks_gpu, triangle
+from penstock.csgraph import GpuOptions, _gpu, _one_way, _packing, _ranks_gpu, triangle
 from penstock.csgraph._graph import simple
 
 import penstock as ps
 from penstock import _core
 
 BETWEEN = _core.betweenness_vertex_bytes()
+# over several GPUs: for each vertex of a part, and for each of the graph
+PARTS = {"betweenness_centrality": _core.betweenness_part_bytes(), "pagerank": (8, 32)}
 
 
 class There:
@@ -44,19 +46,18 @@ def room(a, vertex_bytes):
 def test_packed_where_they_fit_beside_what_the_algorithm_takes(fresh, gpus):
     fresh._derived.link_seconds = 100.0
     with ps.options(device_memory=room(fresh, BETWEEN)):
-        assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN).placement == "packed"
-        home = _gpu.settle_home(
-            fresh, [0], "auto", True, BETWEEN + 8
-        )  # some of them stay elsewhere
+        assert _one_way.settle_one_way(fresh, [0], "auto", True, BETWEEN).placement == "packed"
+        home = _one_way.settle_one_way(fresh, [0], "auto", True, BETWEEN + 8)
         assert home.placement == "packed" and "less of them packed" in home.reason
-        assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN + 80).placement == "auto"
-        assert _gpu.settle_home(fresh, [0], "auto", False, BETWEEN).placement == "auto"
-        assert _gpu.settle_home(fresh, [0], "pinned", True, BETWEEN).placement == "pinned"
+        far = _one_way.settle_one_way(fresh, [0], "auto", True, BETWEEN + 80)
+        assert far.placement == "auto"  # no list would be there
+        assert _one_way.settle_one_way(fresh, [0], "auto", False, BETWEEN).placement == "auto"
+        assert _one_way.settle_one_way(fresh, [0], "pinned", True, BETWEEN).placement == "pinned"
         # Each list is read twice: packing pays in the first call, except where the CPU has to do it.
         fresh._derived.link_seconds = 0.0
-        assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN).placement == "packed"
+        assert _one_way.settle_one_way(fresh, [0], "auto", True, BETWEEN).placement == "packed"
         fresh._derived.row_order = (False, False)
-        assert _gpu.settle_home(fresh, [0], "auto", True, BETWEEN).placement == "auto"
+        assert _one_way.settle_one_way(fresh, [0], "auto", True, BETWEEN).placement == "auto"
 
 
 @pytest.mark.parametrize("enough", [True, False])
@@ -66,11 +67,11 @@ def test_lists_beside_the_reversed_edges_are_taken_where_they_leave_room(fresh, 
     fresh._derived.gpu_graph = (0, "packed", budget // 2, 0), there
     with ps.options(device_memory=budget):
         for placement in ("auto", "packed"):
-            home = _gpu.settle_home(fresh, [0], placement, True, BETWEEN)
+            home = _one_way.settle_one_way(fresh, [0], placement, True, BETWEEN)
             assert home.share == (2 if enough else 1)
-        assert _gpu.settle_home(fresh, [0], "device", True, BETWEEN).share == 1
+        assert _one_way.settle_one_way(fresh, [0], "device", True, BETWEEN).share == 1
         if enough:
-            assert _gpu.one_way(fresh, 0, "auto", True, BETWEEN) is there
+            assert _one_way.one_way(fresh, [0], "auto", True, BETWEEN) is there
 
 
 def test_a_graph_is_placed_again_where_it_leaves_too_little(fresh, gpus, monkeypatch):
@@ -85,17 +86,58 @@ def test_a_graph_is_placed_again_where_it_leaves_too_little(fresh, gpus, monkeyp
     with ps.options(device_memory=1 << 30):
         key = (0, "packed", 1 << 30, 0)
         fresh._derived.gpu_graph = key, There(n, e, 18 * n + _core.cut_list_bytes(e))
-        _gpu.one_way(fresh, 0, "packed", True, BETWEEN)
+        _one_way.one_way(fresh, [0], "packed", True, BETWEEN)
         assert made == [("packed", "the lists", {"vertex_bytes": BETWEEN})]
         _gpu.gpu_graph(fresh, 0, "packed")  # a search takes less
-        _gpu.one_way(fresh, 0, "packed", True, 48)
+        _one_way.one_way(fresh, [0], "packed", True, 48)
         assert len(made) == 1
         # No list is there that could make room.
         fresh._derived.gpu_graph = key, There(n, e, 0, lists=8)
-        _gpu.one_way(fresh, 0, "packed", True, BETWEEN)
+        _one_way.one_way(fresh, [0], "packed", True, BETWEEN)
         fresh._derived.gpu_graph = (0, "pinned", 1 << 30, 0), There(n, e, 0, "pinned")
-        _gpu.one_way(fresh, 0, "pinned", True, BETWEEN)
+        _one_way.one_way(fresh, [0], "pinned", True, BETWEEN)
         assert len(made) == 1
+
+
+def parts_there(n, edges, *rooms):
+    """As There, of a graph with a part for each of these rooms."""
+    there = There(n, edges, 0)
+    parts = [There(-(-n // len(rooms)), -(-edges // len(rooms)), own).told for own in rooms]
+    there.told["parts"] = parts
+    return there
+
+
+def test_over_several_gpus(fresh, gpus, monkeypatch):
+    n, e = fresh.shape[0], fresh.nnz
+    own, shared = PARTS["betweenness_centrality"]
+    needed = own * -(-n // 2) + shared * n + _core.cut_list_bytes(-(-e // 2))
+    made = []
+
+    def gpu_parts(a, where, placement, budget, like, sample, **more):
+        made.append((where, placement, more))
+        return parts_there(n, e, needed, needed)
+
+    monkeypatch.setattr(_core, "gpu_parts", gpu_parts)
+    with ps.options(device_memory=1 << 30):
+        for rooms, again in (
+            ((needed, needed), False),
+            ((needed, needed - 1), True),
+            ((0, needed), True),
+        ):
+            made.clear()
+            there = parts_there(n, e, *rooms)
+            fresh._derived.gpu_parts = ((0, 1), "packed", 1 << 30, None), there, None
+            got = _one_way.one_way(fresh, [0, 1], "packed", True, BETWEEN, (own, shared))
+            assert (got is not there) == again
+            more = {"vertex_bytes": own, "shared_vertex_bytes": shared}
+            assert made == ([([0, 1], "packed", more)] if again else [])
+    # Where half of the graph fits packed beside what the algorithm takes, and a byte less.
+    packed = _gpu.sizes_of_packed(fresh)["packed_bytes"]
+    least = -(-packed // 2) + needed + (16 << 20)
+    for room_of_one, home in ((least + 4096, "packed"), (least - 4096, "auto")):
+        with ps.options(device_memory=room_of_one):
+            found = _one_way.settle_one_way(fresh, [0, 1], "auto", True, own, shared)
+            assert found.placement == home, (room_of_one, found)
 
 
 def test_bytes_of_the_vectors():
@@ -121,11 +163,11 @@ def test_pagerank_takes_packed_lists_without_being_asked(fresh, gpus):
         key = (0, "packed", 1 << 30, 0)
         assert chosen() is None
         fresh._derived.gpu_graph = key, enough
-        assert chosen().gpu == 0 and chosen().options.home == "packed"
+        assert chosen().gpus == [0] and chosen().options.home == "packed"
         values = ps.csr_array._from_parts(n, n, fresh.indptr, fresh.indices, np.ones(e, np.float32))
         values._derived.symmetric_pattern = True
         values._derived.gpu_graph = key, enough
-        assert chosen(values) is None and chosen(values, weighted=False).gpu == 0
+        assert chosen(values) is None and chosen(values, weighted=False).gpus == [0]
         for other in (There(n, e, 23 * n), There(n, e, 64 * n, far=1)):
             fresh._derived.gpu_graph = key, other
             assert chosen() is None
@@ -139,7 +181,7 @@ def test_pagerank_refuses_what_lists_lack(graph, gpus):
     a = ps.csr_array(([1.0, 2.0], ([0, 1], [1, 0])), shape=(2, 2))
     with pytest.raises(ValueError, match="give weighted=False; or leave device out"):
         ps.csgraph.pagerank(a, device=0)
-    with pytest.raises(TypeError, match="is not one device"):
+    with pytest.raises(ValueError, match="give weighted=False; or leave device out"):
         ps.csgraph.pagerank(a, device=[0, 1])
     with pytest.raises(ValueError, match="pagerank does not read sample=4"):
         ps.csgraph.pagerank(a, device=0, gpu_options=GpuOptions(sample=4))
@@ -189,8 +231,10 @@ def test_explained(fresh, gpus):
         assert plan.lists == "packed" and plan.link_bytes > 0
         assert sum(plan.gpu_bytes.values()) <= plan.budget
         assert ps.csgraph.explain(fresh, function, device="cpu").lists == "raw"
-        with pytest.raises(ValueError, match="runs on one GPU"):
-            ps.csgraph.explain(fresh, function, device=[0, 1])
+        both = ps.csgraph.explain(fresh, function, device=[0, 1])
+        assert both.device == (0, 1) and both.lists == "device"
+        own, shared = PARTS[function]
+        assert both.gpu_bytes["vertices"] == own * -(-n // 2) + shared * n
         with pytest.raises(ValueError, match="leave lists='packed' out"):
             ps.csgraph.explain(fresh, function, device="cpu", lists="packed")
     with pytest.raises(ValueError, match="takes products, which A.explain"):

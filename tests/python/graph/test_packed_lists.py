@@ -99,17 +99,26 @@ def test_the_plan_for_a_budget(monkeypatch):
         with ps.options(device_memory=int(budget)):
             assert _gpu._home([a], [0])[0] == home, (budget, seconds)
     # Where packed lists exceed the budget, what they would take over the link is subtracted for each call.
+    room_there = _gpu.room_there
     with ps.options(device_memory=30_000_000):
-        far = _gpu.room_there(
-            a, [0], _gpu.room_of_each([a], [0], 1), "packed", _gpu.sizes_of_packed(a)
-        )["far_bytes"]
+        each, sizes = _gpu.room_of_each([a], [0], 1), _packing.sizes_of_packed(a)
+        far = room_there(a, [0], each, "packed", sizes)["far_bytes"]
         a._derived.link_calls = 10
-        price = _gpu.gpu_pack_seconds(a, 0) + 10 * 1.125 * far / 25e9
-        for factor, home in ((0.99, "auto"), (1.01, "packed")):
-            a._derived.link_seconds = factor * price
-            told = _gpu._home([a], [0])
-            assert told[0] == home, told
-        assert "less of them packed" in told[1]
+        packing = _gpu.gpu_pack_seconds(a, 0)
+        for slots, price in (
+            (0, packing + 10 * 1.125 * far / 25e9),
+            (4, packing / (1 - far / (4 * a.nnz))),  # the share that samples leave
+        ):
+            monkeypatch.setattr(
+                _gpu,
+                "room_there",
+                lambda *x, n=slots, **y: room_there(*x, **y) | {"sample_size": n},
+            )
+            for factor, home in ((0.99, "auto"), (1.01, "packed")):
+                a._derived.link_seconds = factor * price
+                told = _gpu._home([a], [0])
+                assert told[0] == home, told
+            assert "less of them packed" in told[1]
     a._derived.link_calls = 0
     packed_lists(a)  # it is there: no search has to pay for it
     a._derived.link_seconds = 0.0
@@ -132,15 +141,20 @@ def test_what_packing_takes_beyond_the_next_search(monkeypatch):
     monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)
     for place in ("host", "pinned"):
         monkeypatch.setattr(ps.csr_array, "place", place)
-        assert _gpu._price(a, 0) == 0
+        assert _gpu._price(a, [0]) == 0
         assert _gpu.gpu_pack_seconds(a, 0) == pytest.approx((sizes + columns) / 25e9)
         assert _gpu.gpu_pack_seconds(a, 0, 2) == pytest.approx(_gpu.gpu_pack_seconds(a, 0) / 2)
     there = There()
     a._derived.gpu_graph = ((0, "auto", 0), there)
-    assert _gpu._price(a, 0) == 0
+    assert _gpu._price(a, [0]) == 0
     there.kind = "highest_degree"
-    assert _gpu._price(a, 0) == pytest.approx((sizes + columns) / 25e9)
+    assert _gpu._price(a, [0]) == pytest.approx((sizes + columns) / 25e9)
+    assert _gpu._price(a, [0, 1]) == 0  # several GPUs pack at their first search, too
+    a._derived.gpu_parts = (((0, 1), "auto", 0), there)
+    assert _gpu._price(a, [0, 1]) == pytest.approx(_gpu._price(a, [0]) / 2)
+    assert _gpu._price(a, [0, 0]) == pytest.approx(_gpu._price(a, [0]))
     a._derived.gpu_graph, a._derived.row_order = None, (False, False)
-    assert _gpu._price(a, 0) == _gpu.pack_seconds(a)  # the CPU sorts these lists
+    assert _gpu._price(a, [0]) == _gpu.pack_seconds(a)  # the CPU sorts these lists
+    assert _gpu._price(a, [0, 1]) == _gpu.pack_seconds(a)
     packed_lists(a)
-    assert _gpu._price(a, 0) == 0
+    assert _gpu._price(a, [0]) == 0 < _gpu._price(a, [0, 1])  # each range is packed anew

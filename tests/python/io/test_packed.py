@@ -176,7 +176,7 @@ def test_minus_zero_is_no_integer():
     assert _core.pack(matrix([0, 3000], np.arange(3000), values)).value_kind == "int16"
     values[7] = -0.0
     p = _core.pack(matrix([0, 3000], np.arange(3000), values))
-    assert p.value_kind == "float32"
+    assert p.value_kind == "bfloat16"
     assert np.signbit(p.unpack().values[7])
 
 

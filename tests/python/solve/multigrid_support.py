@@ -57,5 +57,5 @@ MATRICES = {
     "isolated": lambda: isolated(30),
     "random": lambda: random_spd(3000, 4),
 }
-HOW = [{}, {"strength": 0.25, "seed": 3}, {"smoother": "l1_jacobi"}, {"degree": 1, "cycle": "W"},
+HOW = [{}, {"cycle": "K"}, {"strength": 0.25, "seed": 3}, {"smoother": "l1_jacobi"}, {"degree": 1, "cycle": "W"},
        {"degree": 3, "max_levels": 2}, {"precision": "float32"}]  # fmt: skip

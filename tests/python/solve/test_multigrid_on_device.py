@@ -249,12 +249,6 @@ def test_a_large_last_level_is_smoothed(monkeypatch):
     np.testing.assert_allclose(device @ x, host @ x, rtol=1e-9, atol=1e-12)
 
 
-def test_the_cpu_has_what_the_device_has_not(device):
-    assert not place.applied_there({"cycle": "K"})
-    with pytest.raises(ValueError, match="the cycle is V or W"):
-        ps.linalg.AMG(grid(20, 20), cycle="K")
-
-
 def test_it_tells_where_it_is(monkeypatch):
     host, device = both(monkeypatch, grid(40, 40))
     assert host.explain().device is None and "GPU" not in str(host.explain())

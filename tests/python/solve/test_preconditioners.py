@@ -138,8 +138,8 @@ def test_preconditioners_refuse_nonsense():
         linalg.Jacobi(sla.aslinearoperator(A.to_scipy()))
     with pytest.raises(ValueError, match="square"):
         linalg.ILU0(sp.csr_array((2, 3)))
-    with pytest.raises(TypeError, match="real"):
-        linalg.Jacobi(sp.eye_array(3) * 1j)
+    with pytest.raises(TypeError, match="real|jacobi"):
+        linalg.ILU0(sp.eye_array(3) * 1j)
 
 
 def test_chebyshev_without_entries():

@@ -171,7 +171,7 @@ def test_bad_input():
         ({"method": "magic"}, "choose one of cg, pipecg"),
         ({"M": "magic"}, "choose one of jacobi"),
         ({"restart": 5}, "gmres and fgmres"),
-        ({"inner": "float16"}, "inner='float16'"),
+        ({"inner": "float8"}, "inner='float8'"),
         ({"inner_rtol": 1e-2}, "inner='float32'"),
         ({"method": "minres", "inner": "float32"}, "cannot be refined"),
         ({"rtol": -1}, "rtol"),

@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/bfs/bfs_packed.hpp"
+#include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/graph/gpu/pack_gpu.hpp"
 #include "penstock/graph/gpu/packed_tables.hpp"
 
@@ -227,6 +228,31 @@ TEST(PackedLists, AreLeftToTheCpuWhereTheyDoNotAscend) {
             .has_value(),
         less == 0);
   EXPECT_NE(why.find("exceed"), std::string::npos);
+}
+
+/// Searches of lists that do not all fit have room for a sample of four, if it is a small part of them.
+TEST(PackedLists, LeaveRoomForASample) {
+  EXPECT_EQ(packed_near_room(1000, 100'000, 90'000), 90'000 - 16'000);
+  EXPECT_EQ(packed_near_room(1000, 100'000, 100'000), 100'000);  // all fit
+  EXPECT_EQ(packed_near_room(1000, 63'000, 50'000), 50'000);     // a sample is more than a quarter
+  EXPECT_EQ(packed_near_room(1000, 100'000, 10'000), 0);
+  const std::int64_t n = 1'000'000, edges = 100 * n, heads = 4 * n + 8 * (n / 64 + 1), lists = 130 * n;
+  GraphRoomRequest request{.vertices = n,
+                           .edges = edges,
+                           .budget = heads + (18 + 100) * n + kPackedRoom + cut_list_bytes(edges),
+                           .placement = EdgePlacement::packed,
+                           .packed_bytes = heads + lists,
+                           .head_bytes = heads,
+                           .sample = 4};
+  const auto room = graph_room(request);
+  EXPECT_EQ(room.sample, 4);
+  EXPECT_EQ(room.list_bytes, (100 - 16) * n);
+  EXPECT_EQ(room.far_bytes, lists - room.list_bytes);
+  EXPECT_LE(room.used(), request.budget);
+  request.budget += 30 * n;
+  EXPECT_EQ(graph_room(request).far_bytes, 0);
+  request.distance_bytes = 4, request.budget -= 50 * n;  // shortest paths ask no sample
+  EXPECT_EQ(graph_room(request).list_bytes, packed_path_room(n, edges, request.budget - heads, 4));
 }
 
 /// Widths of a table hold every gap if only some were counted.

@@ -79,6 +79,88 @@ TEST(MultigridOnDevice, AppliesTheCpusLevelsOfAMatrixThatIsNotSymmetric) {
   EXPECT_FALSE(same_pattern_on(a, ring(3000, 50), Stream{}));
 }
 
+TEST(MultigridOnDevice, HasTheCpusCycleOfConjugateGradients) {
+  const auto a = ring(4000, 63);
+  const std::vector<double> ones(std::size_t(a.rows), 1.0);
+  std::vector<double> z(ones.size()), expected(ones.size());
+  AmgOptions o;
+  o.max_coarse = 12, o.cycle = AmgCycle::k;
+  for (const int degree : {1, 3}) {  // two steps of each visit, and often one
+    o.degree = degree;
+    const auto host = build_hierarchy<double>(a, ones, 1, o);
+    const auto there = build_hierarchy_on<double>(a, {}, 1, o, Where{});
+    ASSERT_GE(host->levels.size(), 4u);
+    const auto b = test::vector_of<double>(a.rows, 3);
+    multigrid<double, double>(host, 1).apply(b, expected);
+    multigrid_on<double, double>(there, 1).apply(b, z);
+    for (std::size_t i = 0; i < z.size(); ++i) ASSERT_NEAR(z[i], expected[i], 1e-9);
+    multigrid_on<double, double>(there, 1).apply(std::vector<double>(b.size(), 0.0), z);
+    for (const auto v : z) ASSERT_EQ(v, 0);
+  }
+}
+
+/// A as it is where it does not fit the device: its products counted.
+template <class T>
+StreamedFinest<T> streamed(const Csr<T>& a, int& products, Offset block_nnz) {
+  StreamedFinest<T> finest{device_op<T, T>(a), 0, block_nnz};
+  finest.product.apply = [&products, inner = finest.product.apply](const T* x, T* y, Stream stream) {
+    ++products;
+    inner(x, y, stream);
+  };
+  return finest;
+}
+
+TEST(MultigridOnDevice, SetsUpAFinestLevelInBlocksOfRows) {
+  const auto a = ring(4000, 63);
+  AmgOptions o;
+  o.max_coarse = 30, o.degree = 3;
+  const auto whole = build_hierarchy_on<double>(a, {}, 1, o, Where{});
+  const auto b = test::vector_of<double>(a.rows, 3);
+  std::vector<double> z(b.size()), expected(b.size());
+  multigrid_on<double, double>(whole, 1).apply(b, expected);
+  for (const Offset block : {60, 777, 5 * 4000, 0}) {
+    int products = 0;
+    const auto finest = streamed(a, products, block);
+    const auto h = build_hierarchy_on<double>(a, {}, 1, o, Where{}, nullptr, &finest);
+    ASSERT_EQ(h->levels.size(), whole->levels.size());
+    EXPECT_TRUE(h->streamed());
+    for (std::size_t l = 0; l < h->levels.size(); ++l) {
+      const auto &x = h->levels[l].a, &y = whole->levels[l].a;
+      ASSERT_TRUE(same_pattern_on(x, y, Stream{}));
+      for (std::int64_t k = 0; k < x.nnz(); ++k) ASSERT_NEAR(x.values.data[k], y.values.data[k], 1e-12);
+    }
+    EXPECT_EQ(h->device_bytes(), whole->device_bytes() - a.bytes());
+    products = 0;
+    multigrid_on<double, double>(h, 1).apply(b, z);
+    EXPECT_EQ(products, 2 * o.degree);
+    for (std::size_t i = 0; i < z.size(); ++i) ASSERT_NEAR(z[i], expected[i], 1e-9);
+    const auto again = build_hierarchy_on<double>(a, {}, 1, o, Where{}, h.get(), &finest);
+    EXPECT_EQ(again->levels.back().a.nnz(), h->levels.back().a.nnz());
+  }
+}
+
+TEST(MultigridOnDevice, KeepsToTheMemoryOfAStreamedLevel) {
+  const auto a = ring(4000, 63);
+  AmgOptions o;
+  o.max_coarse = 30;
+  int products = 0;
+  auto finest = streamed(a, products, 1000);
+  finest.memory = build_hierarchy_on<double>(a, {}, 1, o, Where{}, nullptr, &finest)->device_bytes();
+  EXPECT_NO_THROW(build_hierarchy_on<double>(a, {}, 1, o, Where{}, nullptr, &finest));
+  for (const auto less : {finest.memory - 1, std::int64_t{1000}}) {
+    finest.memory = less;
+    try {
+      build_hierarchy_on<double>(a, {}, 1, o, Where{}, nullptr, &finest);
+      FAIL() << "it fits no longer";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Errc::out_of_memory);
+      EXPECT_NE(std::string(e.what()).find(std::to_string(less)), std::string::npos);
+    }
+  }
+  o.symmetric = false, o.l1_jacobi = true;
+  EXPECT_THROW(build_hierarchy_on<double>(a, {}, 1, o, Where{}, nullptr, &finest), Error);
+}
+
 TEST(MultigridOnDevice, RefusesWhatTheCpuRefuses) {
   auto a = ring(200, 7);
   std::vector<double> values(a.values.data, a.values.data + a.nnz());
@@ -86,8 +168,6 @@ TEST(MultigridOnDevice, RefusesWhatTheCpuRefuses) {
   a.values = test::array_of(values);
   AmgOptions o;
   EXPECT_THROW(build_hierarchy_on<double>(a, {}, 1, o, Where{}), Error);
-  o.cycle = AmgCycle::k;
-  EXPECT_THROW(build_hierarchy_on<double>(ring(200, 7), {}, 1, o, Where{}), Error);
 }
 
 }  // namespace

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-
-
-def applied_there(options: dict[str, Any]) -> bool:
-    """Whether a GPU applies an AMG with these options."""
-    return options["cycle"] in ("V", "W")
 
 
 def gpu_of(a: csr_array) -> int | None:

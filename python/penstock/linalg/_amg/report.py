@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from penstock._plan.report import human_bytes
@@ -33,6 +33,9 @@ class AMGExplanation:
     cycle_bytes : of matrices that a cycle reads, at least
     cycle, smoother, precision : as asked for; `factored` says whether the last level is solved exactly
     device : the number of the GPU that has the levels and applies M; None: the CPU
+    device_bytes : of GPU memory, where A is streamed: levels, prolongators and a cycle's vectors
+    products, link_bytes, seconds : where A is streamed, the products with it in a cycle, the bytes that travel for
+        them, and how long they take by the planner's prediction; the rest of a cycle is in the GPU's memory
     """
 
     levels: tuple[AMGLevel | SharedLevel, ...]
@@ -45,6 +48,10 @@ class AMGExplanation:
     precision: str
     factored: bool
     device: int | None = None
+    device_bytes: int = 0
+    products: int = 0
+    link_bytes: int = 0
+    seconds: float = 0.0
 
     def __str__(self) -> str:
         last = "factored" if self.factored else "smoothed: it has too many rows to be factored"
@@ -58,13 +65,38 @@ class AMGExplanation:
                 *lines,
                 f"operator complexity {self.operator_complexity:.2f}, grid complexity {self.grid_complexity:.2f}",
                 f"kept: {human_bytes(self.bytes)}; a cycle reads {human_bytes(self.cycle_bytes)} of matrices",
+                *self._link(),
             ]
         )
 
     __repr__ = __str__
 
+    def _link(self) -> list[str]:
+        if not self.products:
+            return []
+        return [
+            f"level 0 is streamed: {self.products} products a cycle, {human_bytes(self.link_bytes)} over the link, "
+            f"{self.seconds * 1e3:.3g} ms predicted; the rest takes {human_bytes(self.device_bytes)} of GPU memory"
+        ]
+
     def _where(self) -> str:
         return "" if self.device is None else f", on GPU {self.device}"
+
+
+def with_link(told: AMGExplanation, plan: Any, hierarchy: Any, matrix_bytes: int) -> AMGExplanation:
+    """The same, of a finest matrix of so many bytes that `plan` streams, in another form maybe."""
+    single = len(told.levels) == 1
+    products = 0 if single and told.factored else hierarchy.finest_steps * (1 if single else 2)
+    foretold, facts = plan.foretold["device"], plan.facts
+    read = facts["streamed_bytes"] + facts["kept_bytes"]
+    return replace(
+        told,
+        cycle_bytes=told.cycle_bytes + products * (read - matrix_bytes),
+        device_bytes=hierarchy.device_bytes,
+        products=products,
+        link_bytes=products * facts["streamed_bytes"],
+        seconds=products * (foretold.seconds if foretold is not None else 0.0),
+    )
 
 
 class ToldByLevels:

@@ -16,7 +16,7 @@ from penstock.linalg._info import SolveInfo
 from penstock.linalg._names import METHODS, method_named
 from penstock.linalg._operators import real_dtype, require_square
 from penstock.linalg._solver.progress import bar
-from penstock.linalg._solver.refinement import float32_copy, refined
+from penstock.linalg._solver.refinement import inner_copy, refined
 from penstock.linalg._solver.setup import prepare_products, require_refinable
 from penstock.linalg._system import System, preconditioner
 
@@ -42,9 +42,9 @@ class Ready:
         kind = getattr(a, "dtype", None)
         self.dtype = result_dtype(np.float64 if kind is None else kind)
         if self.inner is not None:
-            require_refinable(a)
+            require_refinable(a, self.inner)
         # What products within the iterations multiply by.
-        inside = a if self.inner is None else float32_copy(a)
+        inside = a if self.inner is None else inner_copy(a, self.inner)
         if self._prepare:
             prepare_products(inside)
         applied = preconditioner(M, inside, n, inside.dtype if self.inner else self.dtype)
@@ -95,7 +95,7 @@ class Ready:
             heard = None if step is None and told is None else call
             if self.inner is None:
                 return self._system(rhs.dtype).solve(self.method, rhs, x, self._limits, heard)
-            parts = (self.method, rhs, x, self._limits, self._inner_rtol, heard)
+            parts = (self.method, rhs, x, self._limits, self._inner_rtol, self.inner, heard)
             return refined(self._exact, self._within, *parts)
 
     def _system(self, dtype: np.dtype) -> System:

@@ -37,9 +37,13 @@ def refine(
     Parameters
     ----------
     A : csr_array, SciPy sparse array or dense array, float64
-        Its copy in float32 is kept with it; `Solver(A, ..., inner="float32").explain()` counts the bytes.
+        Its copy in lower precision is kept with it; `Solver(A, ..., inner="float32").explain()` counts the bytes.
     b, x0 : as for `cg`; b of shape (n,), (n, 1) or (n, k), a column after the other
-    inner : "float32"
+    inner : "float32", "bfloat16" or "float16"
+        What the copy is stored in. Vectors and sums of the inner solves are float32 in any case. The copy's values are
+        rounded to 16 bits as by `A.store_as`, and travel packed where A has a plan for GPUs: a quarter of the bytes of
+        float64. That is for well-conditioned A (or with an M that makes it so): condition numbers below about 100 for
+        bfloat16, 1000 for float16. Entries out of range are refused.
     solver : "cg", "pipecg", "bicgstab" or "gmres"
         The method of the corrections.
     M : preconditioner of the copy, or its name
@@ -50,7 +54,7 @@ def refine(
     maxiter : int, optional
         Inner iterations in all; 10 n where it is None.
     inner_rtol : float, optional
-        By how much an outer step is to reduce the residual, 1e-4 where it is None.
+        By how much an outer step is to reduce the residual, 1e-4 where it is None, 1e-2 for 16 bits.
     callback : function of x, called after each outer step, optional
     restart, progress, prepare : as for `Solver`
 
@@ -62,8 +66,8 @@ def refine(
         `info.residuals` the norms in float64, of the start and after each outer step.
 
     Where a step gains less than a factor of two, refinement ends, and `info.reason` says so: A's condition number with
-    M is then above what float32 can handle (about 1e7). Solve in float64 there. TypeError where A is not float64,
-    ValueError where an entry exceeds float32.
+    M is then above what `inner` can handle (float32: about 1e7). Solve in float64 there. TypeError where A is not
+    float64, ValueError where an entry exceeds `inner`.
 
     >>> import numpy as np, penstock as ps
     >>> A, b = ps.generate.laplacian((30, 30)), np.ones(900)

@@ -3,6 +3,8 @@
 A step computes r = b - A x in float64, solves A32 d = r / norm(r) in float32 to a modest tolerance, and adds
 norm(r) d to x. It gains about as many digits as the inner solve has, as long as A's condition number is well below
 1 / eps of float32 (1.7e7): then x has a residual as small as float64 allows, while nearly all work is in float32.
+Of a copy whose values are rounded to 16 bits, too, only a condition number below about 1 / eps of these converges (256
+or 2048): a step gains what the rounded matrix knows of A.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from penstock._choices import SHORT_FLOATS
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import plan_for_gpus, plan_like
 from penstock.linalg._diagnosis import explained
@@ -26,11 +29,13 @@ AIM = 0.25  # the last step goes this far below the tolerance, which the float64
 PRODUCTS = 100  # that a plan of the copy is to serve
 
 
-def float32_copy(a: csr_array) -> csr_array:
-    """`a` in float32, kept with it. With a plan like that of `a`, where GPUs were prepared and have room.
+def inner_copy(a: csr_array, inner: str) -> csr_array:
+    """`a` in float32, with values rounded to `inner` where that has 16 bits; kept with it. With a plan like that of
+    `a`, where GPUs were prepared and have room; values of 16 bits travel packed.
 
-    ValueError where an entry is beyond float32.
+    ValueError where an entry is beyond float32 or `inner`.
     """
+    short = inner in SHORT_FLOATS
 
     def make() -> csr_array:
         with np.errstate(over="ignore"):
@@ -44,11 +49,14 @@ def float32_copy(a: csr_array) -> csr_array:
             )
         return copy
 
-    copy = a._derived.once("float32", make)
+    kept = a._derived.once("refined", dict)
+    if inner not in kept:
+        kept[inner] = make().store_as(inner) if short else make()
+    copy = kept[inner]
     plan = plan_for_gpus(a, 8)
     if plan is not None and plan_for_gpus(copy, 4) is None:
         with contextlib.suppress(MemoryError):  # the planner then decides how it travels
-            plan_like(copy, plan, 4, PRODUCTS)
+            plan_like(copy, plan, 4, PRODUCTS, "packed" if short else None)
     return copy
 
 
@@ -60,10 +68,11 @@ def refined(
     x: np.ndarray,
     limits: dict[str, Any],
     inner_rtol: float,
+    precision: str,
     callback: Callable[..., Any] | None = None,
 ) -> SolveInfo:
-    """`exact` has A in float64, `inner` its copy. x holds the first guess and receives the result. `callback(x,
-    residual, inner iterations so far)` is called after each outer step."""
+    """`exact` has A in float64, `inner` its copy in `precision`. x holds the first guess and receives the result.
+    `callback(x, residual, inner iterations so far)` is called after each outer step."""
     begin = time.perf_counter()
     target = max(limits["rtol"] * float(np.linalg.norm(rhs)), limits["atol"])
     most, spent, moved = limits["maxiter"], 0, 0
@@ -93,7 +102,7 @@ def refined(
             if callback is not None:
                 callback(x, residuals[-1], spent)
             if not residuals[-1] <= STAGNATES * residuals[-2] and not residuals[-1] <= target:
-                stop, reason = _stagnated(told, residuals, target, spent >= most, most)
+                stop, reason = _stagnated(told, residuals, target, spent >= most, most, precision)
     if not residuals[-1] <= residuals[max(len(residuals) - 2, 0)]:
         x[:] = best
         residuals.append(_residual(exact, rhs, x, r))
@@ -127,17 +136,29 @@ def _ran_out(most: int, residual: float, target: float) -> str:
 
 
 def _stagnated(
-    told: SolveInfo, residuals: list[float], target: float, ran_out: bool, most: int
+    told: SolveInfo,
+    residuals: list[float],
+    target: float,
+    ran_out: bool,
+    most: int,
+    precision: str,
 ) -> tuple[str, str]:
     """(what the core calls it, in words): a step gained less than a factor of two."""
     before, after = residuals[-2], residuals[-1]
     if told < 0:
         name = "not_finite" if not np.isfinite(after) else "stagnated"
-        return name, f"the inner solve in float32 broke down: {told.reason}; or solve in float64"
+        return (
+            name,
+            f"the inner solve in {precision} broke down: {told.reason}; or {_better(precision)}",
+        )
     if ran_out:
         return "maxiter", _ran_out(most, min(before, after), target)
     return "stagnated", (
-        f"stagnated: a step in float32 took the residual from {before:.3g} to {after:.3g}, {target:.3g} was asked for: "
-        "A's condition number (with M) is too large for float32, or the tolerance is beyond rounding: solve in "
-        "float64, give a better preconditioner M, or a larger rtol"
+        f"stagnated: a step in {precision} took the residual from {before:.3g} to {after:.3g}, {target:.3g} was asked "
+        f"for: A's condition number (with M) is too large for {precision}, or the tolerance is beyond rounding: "
+        f"{_better(precision)}, give a better preconditioner M, or a larger rtol"
     )
+
+
+def _better(precision: str) -> str:
+    return "take inner='float32'" if precision in SHORT_FLOATS else "solve in float64"

@@ -84,7 +84,11 @@ def explain(
     moved = int(vectors * entry * a.shape[0])
     once = product.seconds if product is not None else 0.0
     rate = _rate(a, m, method)
-    rest = (facts.products * kept + moved) / rate
+    link = m.explain() if getattr(m, "streams", False) else None
+    if link is not None:  # its finest matrix travels; the rest of a cycle is in the GPU's memory
+        rest = facts.products * (link.seconds + link.device_bytes / rate) + moved / rate
+    else:
+        rest = (facts.products * kept + moved) / rate
     return SolverExplanation(
         method=method,
         preconditioner=named if isinstance(named, str) else _kind(m),
@@ -102,9 +106,11 @@ def explain(
 
 def _rate(a: Any, m: Any, method: str) -> float:
     """Bytes a second of the memory that vectors and M are in: a GPU's where all of these are there."""
+    gpu = getattr(m, "gpu", None) if getattr(m, "streams", False) else None
     there = isinstance(a, csr_array) and a.place == "device" and METHODS[method].core
     if there and (m is None or isinstance(m, Jacobi) or getattr(m, "gpu", None) is not None):
         gpu = _core.ordinal(a._core)
+    if gpu is not None and gpu >= 0:
         return float(this_machine(gpu + 1).gpus[gpu].device_read)
     return float(_core.machine()["host_read"])
 

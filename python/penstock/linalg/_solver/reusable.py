@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array
-from penstock._choices import one_of
+from penstock._choices import REFINED, SHORT_FLOATS, one_of
 from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._complex import is_complex
 from penstock.linalg._info import SolveInfo, join
@@ -16,14 +16,12 @@ from penstock.linalg._names import METHODS
 from penstock.linalg._on_gpu import is_there, refuse
 from penstock.linalg._operators import as_matrix, real_dtype
 from penstock.linalg._solver.ready import Ready
-from penstock.linalg._solver.refinement import float32_copy
+from penstock.linalg._solver.refinement import inner_copy
 from penstock.linalg._solver.report import SolverExplanation, explain
 from penstock.linalg._solver.setup import copied, require_method, same_pattern, writable
 
-INNER = ("float32",)
-INNER_RTOL = (
-    1e-4  # of a step of refinement: less costs more steps, more is beyond float32 for some matrices
-)
+# Of a step of refinement: less costs more steps, more is beyond the inner precision for some matrices.
+INNER_RTOL, SHORT_RTOL = 1e-4, 1e-2
 RESTART = 20
 
 
@@ -42,10 +40,10 @@ class Solver(Ready):
         Of gmres and fgmres: vectors kept, 20 where it is None.
     prepare : bool
         Build the plan that `A.prepare()` builds, where products go in core and A is large enough.
-    inner : "float32", optional
+    inner : "float32", "bfloat16" or "float16", optional
         Iterative refinement, as `refine` does it.
     inner_rtol : float, optional
-        What a step of the refinement reaches; 1e-4 where it is None.
+        What a step of the refinement reaches; 1e-4 where it is None, 1e-2 for 16 bits.
     callback : function of x, called after each iteration (gmres: each cycle; with `inner`: each outer step), optional
     progress : bool
         A bar on stderr while it is a terminal.
@@ -81,13 +79,14 @@ class Solver(Ready):
     ) -> None:
         require_method(method, inner, inner_rtol, restart, callback)
         if inner is not None:
-            one_of("inner", inner, INNER)
+            one_of("inner", inner, REFINED)
         self.method, self.inner = method, inner
         self.callback, self.progress = callback, bool(progress)
         self._prepare, self._maxiter = bool(prepare), maxiter
         self._restart = count(restart, RESTART, "restart") if METHODS[method].kept else 0
         self._tolerances = tolerance(rtol, "rtol"), tolerance(atol, "atol")
-        self._inner_rtol = tolerance(INNER_RTOL if inner_rtol is None else inner_rtol, "inner_rtol")
+        usual = SHORT_RTOL if inner in SHORT_FLOATS else INNER_RTOL
+        self._inner_rtol = tolerance(usual if inner_rtol is None else inner_rtol, "inner_rtol")
         self._set_up(as_matrix(A), M)
 
     def __call__(
@@ -169,7 +168,7 @@ class Solver(Ready):
         named = self._named
         keeps = M is None and hasattr(self.M, "update")
         if keeps:
-            self.M.update(a if self.inner is None else float32_copy(a))
+            self.M.update(a if self.inner is None else inner_copy(a, self.inner))
             M = self.M
         elif M is None and self._named is not None and not isinstance(self._named, str):
             raise ValueError("M was given as an object, made of the old values: give M, or a name")

@@ -33,18 +33,18 @@ def require_method(
         known = ", ".join(name for name, one in METHODS.items() if one.core)
         raise ValueError(f"method={method!r} cannot be refined: choose one of {known}")
     if inner is None and inner_rtol is not None:
-        raise ValueError(f"inner_rtol={inner_rtol} is for inner='float32'")
+        raise ValueError(f"inner_rtol={inner_rtol} is for refinement: give inner='float32', too")
     if restart is not None and not METHODS[method].kept:
         raise ValueError(f"restart={restart} is for gmres and fgmres, not {method}")
     if callback is not None and not callable(callback):
         raise TypeError(f"callback={callback!r} is not callable")
 
 
-def require_refinable(a: Any) -> None:
+def require_refinable(a: Any, inner: str) -> None:
     if not isinstance(a, csr_array) or a.dtype != np.float64:
         what = f"{a.dtype}" if isinstance(a, csr_array) else f"a {type(a).__name__}"
         raise TypeError(
-            f"inner='float32' refines matrices with float64 entries, and A is {what}: leave inner out"
+            f"inner={inner!r} refines matrices with float64 entries, and A is {what}: leave inner out"
         )
 
 

@@ -107,7 +107,8 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
 nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t device_memory,
                        std::int64_t free_bytes, const std::string& placement, std::int64_t all_vertices,
                        std::int64_t packed_bytes, std::int64_t head_bytes, int sample, bool cache,
-                       std::int64_t along_bytes, int distance_bytes, std::int64_t vertex_bytes) {
+                       std::int64_t along_bytes, int distance_bytes, std::int64_t vertex_bytes,
+                       std::int64_t shared_vertex_bytes) {
   const auto budget = graph_budget(device_memory, free_bytes);
   const auto room = graph_room({.vertices = vertices,
                                 .edges = edges,
@@ -119,6 +120,7 @@ nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t d
                                 .sample = sample,
                                 .cache = cache,
                                 .each_vertex = vertex_bytes,
+                                .shared_vertex = shared_vertex_bytes,
                                 .along_bytes = along_bytes,
                                 .distance_bytes = distance_bytes});
   nb::dict d;
@@ -223,7 +225,7 @@ void graph_gpu(nb::module_& m) {
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
         nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,
         nb::arg("cache") = false, nb::arg("along_bytes") = 0, nb::arg("distance_bytes") = 0,
-        nb::arg("vertex_bytes") = kVertexBytes,
+        nb::arg("vertex_bytes") = kVertexBytes, nb::arg("shared_vertex_bytes") = kSharedVertexBytes,
         "What a graph, or a part of one of all_vertices, and a search of it take on a GPU, by the function "
         "that "
         "places graphs: bytes of offsets (or heads of packed lists), of lists there, of lists that are read "

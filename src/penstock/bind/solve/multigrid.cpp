@@ -7,6 +7,7 @@
 
 #include "penstock/bind/on_gpu.hpp"
 #include "penstock/bind/solve/amg_options.hpp"
+#include "penstock/bind/solve/device_op.hpp"
 #include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
@@ -27,6 +28,15 @@ struct AnyHierarchy {
   std::int64_t vectors = 1;
   AmgOptions options;
   std::optional<Where> device;  // where the levels are made and applied; nothing: by the CPU
+};
+
+/// A finest matrix that the device reads where it is.
+struct AnyFinest {
+  AnyDeviceOp product;
+  std::string dtype;  // of M
+  double scale = 1;   // by which A has been multiplied
+  std::int64_t memory = 0;
+  Offset block_nnz = 0;
 };
 
 /// A in float32, times narrowing_scale() of its diagonal.
@@ -52,9 +62,10 @@ const Hierarchy<T>* hierarchy_of(const AnyHierarchy* any) {
 
 /// The levels in the memory of a device, and M.
 template <class U, class T>
-void build_there(const Csr<T>& a, double scale, AnyHierarchy& made, const AnyHierarchy* before) {
+void build_there(const Csr<T>& a, double scale, AnyHierarchy& made, const AnyHierarchy* before,
+                 const StreamedFinest<T>* streamed = nullptr) {
   auto h = build_hierarchy_on<T>(a, made.near_nullspace, made.vectors, made.options, *made.device,
-                                 hierarchy_of<T>(before));
+                                 hierarchy_of<T>(before), streamed);
   made.op.op = multigrid_on<U, T>(h, scale);
   made.levels = std::move(h);
 }
@@ -65,8 +76,24 @@ void build_narrow_there(const Csr<double>& a, AnyHierarchy& made, const AnyHiera
   build_there<double, float>(low, scale, made, before);
 }
 
+template <class T>
+void build_streamed(const Csr<T>& a, const AnyFinest& finest, AnyHierarchy& made,
+                    const AnyHierarchy* before) {
+  const auto* product = std::get_if<DeviceOp<T>>(&finest.product.op);
+  require(product, "AMG: the plan's vectors are of another type than the levels");
+  const StreamedFinest<T> streamed{*product, finest.memory, finest.block_nnz};
+  if (finest.dtype == dtype_of<T>()) {
+    build_there<T, T>(a, finest.scale, made, before, &streamed);
+  } else if constexpr (std::same_as<T, float>) {
+    build_there<double, float>(a, finest.scale, made, before, &streamed);
+  } else {
+    throw Error(Errc::not_compiled, "AMG: levels in float64 are for vectors in float64");
+  }
+}
+
 /// `made` with its levels, of which those of `before` lend their aggregates.
-AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* before) {
+AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* before,
+                   const AnyFinest* finest = nullptr) {
   m.guard().look();
   const auto& any = m.any();
   const auto* f = std::get_if<Csr<float>>(&any);
@@ -79,7 +106,10 @@ AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* befor
   {
     const nb::gil_scoped_release release;
     const auto& b = made.near_nullspace;
-    if (made.device) {
+    if (finest) {
+      if (f) build_streamed(*f, *finest, made, before);
+      else build_streamed(*w, *finest, made, before);
+    } else if (made.device) {
       if (f) build_there<float, float>(*f, 1, made, before);
       else if (made.precision == "float32") build_narrow_there(*w, made, before);
       else build_there<double, double>(*w, 1, made, before);
@@ -104,7 +134,8 @@ AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* befor
 }
 
 AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const ReadArray<double>& near_nullspace,
-                       std::int64_t vectors, const nb::dict& d, std::optional<int> gpu) {
+                       std::int64_t vectors, const nb::dict& d, std::optional<int> gpu,
+                       const AnyFinest* finest) {
   const auto o = amg_options(d);
   const auto* f = std::get_if<Csr<float>>(&m.any());
   const auto* w = std::get_if<Csr<double>>(&m.any());
@@ -120,10 +151,10 @@ AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const Read
                 .vectors = vectors,
                 .options = o,
                 .device = gpu ? std::optional(Where{*gpu}) : std::nullopt},
-               nullptr);
+               nullptr, finest);
 }
 
-AnyHierarchy bound_update(const AnyHierarchy& before, const Matrix& m) {
+AnyHierarchy bound_update(const AnyHierarchy& before, const Matrix& m, const AnyFinest* finest) {
   AnyHierarchy made{.levels = {},
                     .op = {},
                     .precision = before.precision,
@@ -131,7 +162,7 @@ AnyHierarchy bound_update(const AnyHierarchy& before, const Matrix& m) {
                     .vectors = before.vectors,
                     .options = before.options,
                     .device = before.device};
-  return built(m, std::move(made), &before);
+  return built(m, std::move(made), &before, finest);
 }
 
 /// Where both are: on one GPU, or in memory that the CPU reads.
@@ -172,6 +203,15 @@ auto at_level(const AnyHierarchy& a, std::int64_t number, F&& f) {
 }  // namespace
 
 void multigrid(nb::module_& m) {
+  nb::class_<AnyFinest>(m, "FinestLevel", "A finest matrix of multigrid that a GPU reads where it is.")
+      .def(
+          "__init__",
+          [](AnyFinest* self, const AnyDeviceOp& product, const std::string& dtype, double scale,
+             std::int64_t memory, Offset block_nnz) {
+            new (self) AnyFinest{product, dtype, scale, memory, block_nnz};
+          },
+          nb::arg("product"), nb::arg("dtype"), nb::arg("scale") = 1.0, nb::arg("memory") = 0,
+          nb::arg("block_nnz") = 0);
   nb::class_<AnyHierarchy>(m, "Hierarchy", "The levels of algebraic multigrid.")
       .def_prop_ro("op", [](const AnyHierarchy& a) { return a.op; })
       .def_prop_ro(
@@ -185,7 +225,18 @@ void multigrid(nb::module_& m) {
                    [](const AnyHierarchy& a) {
                      return std::visit([](const auto& h) { return h->bytes(); }, a.levels);
                    })
-      .def("updated", bound_update, nb::arg("a"), "For other values, with the aggregates of these levels.")
+      .def_prop_ro("device_bytes",
+                   [](const AnyHierarchy& a) {
+                     return std::visit([](const auto& h) { return h->device_bytes(); }, a.levels);
+                   })
+      .def_prop_ro("finest_steps",
+                   [](const AnyHierarchy& a) {
+                     return std::visit(
+                         [](const auto& h) { return std::ssize(h->levels.front().smoothing.steps); },
+                         a.levels);
+                   })
+      .def("updated", bound_update, nb::arg("a"), nb::arg("finest").none() = nb::none(),
+           "For other values, with the aggregates of these levels.")
       .def_prop_ro("factored",
                    [](const AnyHierarchy& a) {
                      return std::visit([](const auto& h) { return h->factored(); }, a.levels);
@@ -220,10 +271,10 @@ void multigrid(nb::module_& m) {
   m.def("same_pattern", same_pattern, nb::arg("a"), nb::arg("b"),
         "Whether two matrices of one type and in one place have entries at the same places.");
   m.def("amg", bound_amg, nb::arg("a"), nb::arg("precision"), nb::arg("near_nullspace"), nb::arg("vectors"),
-        nb::arg("options"), nb::arg("gpu").none() = nb::none(),
+        nb::arg("options"), nb::arg("gpu").none() = nb::none(), nb::arg("finest").none() = nb::none(),
         "With `gpu`, levels in the memory of that GPU, where A is; -1: the CPU as a device. near_nullspace "
         "may then "
-        "be empty: ones of each row of a block.");
+        "be empty: ones of each row of a block. With `finest`, A is read where it is.");
 }
 
 }  // namespace penstock::bind

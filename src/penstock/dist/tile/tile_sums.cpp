@@ -204,8 +204,9 @@ void require_cover(const TileMatrix& a, const TileMatrix& b, const TileMultiplyO
   });
   require(options.replicas == 1, "stationary 'cover' has one copy of C: leave replicas out");
   if (!a.map().gathers)
-    throw Error(Errc::not_compiled, "stationary 'cover' is for tiles in host memory: transport '" +
-                                        a.transport()->name() + "' fetches no single rows");
+    throw Error(Errc::not_compiled, "stationary 'cover' sends single rows: transport '" +
+                                        a.transport()->name() +
+                                        "' does not; transport='peer' does, and so do tiles in host memory");
 }
 
 }  // namespace
@@ -234,7 +235,7 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
       throw Error(Errc::not_compiled,
                   "products of tiles on a device cannot be masked: cut the tiles without device=");
   }
-  if (!options.nodes.empty()) require_nodes(a, b, options);
+  if (!options.nodes.empty()) require_nodes(a, options);
   // With one row of ranks, who has B(k, j) has C(i, j): nothing is to be cut.
   const bool cuts = options.kept == Stationary::cover && a.map().grid.rows > 1;
   if (options.kept == Stationary::cover) require_cover(a, b, options);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/comm/transport.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/dist/share/dist_csr.hpp"
 #include "penstock/format/csr.hpp"
 
@@ -158,8 +159,20 @@ CsrView<V> csr_of(const std::byte* blob, const TileAt& tile);
 template <class V>
 void write_csr(const CsrView<V>& from, std::byte* blob);
 
-/// Numbers of rows or columns of a tile, ascending.
-using TileRows = std::shared_ptr<const std::vector<Index>>;
+/// Numbers of rows or columns of a tile, ascending, in the memory where the tiles are: the host's, or a GPU's.
+struct TileNames {
+  explicit TileNames(std::vector<Index> on_host);
+  TileNames(Array<const Index> names, Span all) : list(std::move(names)), span(all) {}
+  bool on_host() const { return list.place.memory != Memory::device; }
+  const Index* begin() const { return list.data; }
+  const Index* end() const { return list.data + list.size; }
+  std::size_t size() const { return static_cast<std::size_t>(list.size); }
+  operator std::span<const Index>() const { return list.span(); }
+
+  Array<const Index> list;
+  Span span;  // no number lies outside
+};
+using TileRows = std::shared_ptr<const TileNames>;
 
 /// A tile on its way here, or here: in this rank's arena, or fetched. Shares its bytes.
 class TileHere {
@@ -191,6 +204,7 @@ class TileHere {
     Span rows;       // the rows that are fetched; the memory on the host ends behind the last of them
     TileRows named;  // null: all of `rows`
     Offset nnz = 0;  // entries that are here
+    std::shared_ptr<const void> read;  // what a get between devices still reads besides
     bool has(Span wanted, const TileRows& some) const;
     ~Landing();
   };
@@ -242,6 +256,8 @@ class TileMatrix {
   const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
   /// Its entries in two parts (tile_cover.hpp), once a product has made them; null before, and after renew_tiles().
   std::shared_ptr<TileSplit>& split() { return split_; }
+  /// Whether single rows of its tiles travel, where the transport can do that. All ranks say the same.
+  void gather_rows(bool wanted) { map_.gathers = wanted && transport_->gets_rows(); }
   bool mine(std::int64_t i, std::int64_t j) const { return owner(i, j) == comm_->rank(); }
   /// The rank that has the tile.
   int owner(std::int64_t i, std::int64_t j) const {
@@ -304,8 +320,11 @@ class TileMatrix {
   void require_tile(std::int64_t i, std::int64_t j) const;
   std::shared_ptr<TileHere::Landing> land(std::int64_t bytes, bool to_host);
   std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, Span bytes, bool to_host);
-  Transport::Ticket start_rows(std::byte* to, std::int64_t i, std::int64_t j, const std::vector<Index>& named,
+  Transport::Ticket start_rows(std::byte* to, std::int64_t i, std::int64_t j, const TileNames& named,
                                const Offset* offsets);
+  Transport::Ticket start_rows_there(std::byte* to, std::int64_t i, std::int64_t j, const TileNames& named,
+                                     const Offset* offsets, Offset entries);
+  Stream work_stream();
   TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host, const TileRows& named = nullptr);
 
   std::shared_ptr<Comm> comm_;
@@ -323,6 +342,7 @@ class TileMatrix {
   std::map<std::int64_t, int> moved_;  // ranks that have tiles in place of their owners
   std::shared_ptr<TileSplit> split_;
   std::shared_ptr<TileHere::Pool> pool_;
+  std::shared_ptr<OwnedStream> work_stream_;  // of small work on tiles of a device
   std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();
 };
 

@@ -272,6 +272,8 @@ class Member {
       const auto degree = double(all_edges_) / double(std::max<std::int64_t>(1, candidates_));
       const auto cost = up_cost(double(open), double(from.edges), double(all_edges_), degree);
       down = down_cost(frontier, long_edges) < ledger_.factor() * cost;
+      if (ledger_.bounds() && asked.open_bytes > 0)
+        down = down || up_limit(ledger_.spare(), from.far_bytes, asked.open_bytes) == 0;
       if (!down) down = !step_up(asked, from.far_bytes, cost);
     }
     if (down) {
@@ -310,11 +312,11 @@ class Member {
     }
     const auto share =
         far_bytes(double(own_.open_edges), own_.open_far, bytes) / std::max(1.0, asked.open_bytes);
-    limit_ = std::max(1.0, up_limit(ledger_.spare(), spared, asked.open_bytes) * share);
+    limit_ = up_limit(ledger_.spare(), spared, asked.open_bytes) * share;
     copy_async(&s_.counts->limit, &limit_, sizeof limit_, stream());
     gpu::step_up(in_view_, s_, reach, float(bytes), options_.count, stream());
     const auto now = look();
-    if (now.spent > 0) ledger_.add(now.spent, expected, spared, now.down);
+    if (now.spent > 0 || now.down) ledger_.add(now.spent, expected, spared, now.down);
     return !now.down;
   }
 

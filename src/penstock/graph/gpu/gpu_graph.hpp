@@ -37,7 +37,8 @@ struct GpuGraphOptions {
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
   int distance_bytes =
       0;  // packed lists are for shortest paths, with distances of 4 or 8 bytes, which leave them more room
-  std::int64_t vertex_bytes = kVertexBytes;  // that packed lists leave for each vertex otherwise
+  std::int64_t vertex_bytes = kVertexBytes;               // that packed lists leave for each vertex otherwise
+  std::int64_t shared_vertex_bytes = kSharedVertexBytes;  // and those of a part, for each vertex of the graph
   // Of columns that travel together while the GPU packs lists; 0: what is fastest.
   std::int64_t piece_bytes = 0;
   // Packed lists get these lengths of the edges, if they are not given. Where the GPU cannot pack them, pack_here() does, which is
@@ -123,8 +124,9 @@ class GpuGraph {
 
   /// Makes a sample of `size` neighbours (4, 8 or 16 slots) of every vertex in device memory, by one ordered pass over the
   /// edges; or takes that of the options, if it has this size and kind. It is kept: if there is as large a sample of the same
-  /// kind, the call does nothing. It has fewer slots, or none, if they do not fit. For a part, the offsets of the whole graph
-  /// are on the device while the sample is made.
+  /// kind, the call does nothing. It has fewer slots, or none, if they do not fit beside what searches take for each vertex; what
+  /// algorithms keep between their calls gives way. For a part, the offsets of the whole graph are on the device while the
+  /// sample is made.
   void make_sample(int size, SampleOf kind);
   /// The same if any kind of sample is good. Does nothing if there is a sample, or for packed lists that are all on the GPU, which are
   /// asked themselves; otherwise takes that of the options, or the
@@ -182,17 +184,31 @@ class GpuGraph {
   }
   std::int64_t left() const { return facts_.budget - facts_.used(); }
   /// Frees what is only kept to save time until so many bytes are left, if they can be: the longest lists, what algorithms keep between
-  /// their calls, the sample. For an algorithm that uses none of these, before it takes memory.
-  void make_room(std::int64_t bytes);
+  /// their calls, the sample. Before an algorithm takes memory: references to kept work are not valid after it.
+  void make_room(std::int64_t bytes) { make_room(bytes, bytes); }
+  /// The same for an algorithm that has kept work, needs `more`, and `all` where that work goes, too.
+  void make_room(std::int64_t more, std::int64_t all);
   /// Counts bytes that somebody else allocates as taken of the budget, until the result is destroyed. Throws as take() does.
   std::shared_ptr<void> set_aside(std::int64_t bytes, std::string_view what);
 
   /// What an algorithm keeps between its calls: one object of each type, which is constructed from this graph.
   template <class W>
   W& work() {
-    auto& kept = work_[std::type_index(typeid(W))];
-    if (!kept) kept = std::make_shared<W>(*this);
-    return *static_cast<W*>(kept.get());
+    if (auto* known = known_work<W>()) return *known;
+    const auto before = facts_.other_bytes;
+    try {
+      auto made = std::make_shared<W>(*this);
+      return *static_cast<W*>((work_[std::type_index(typeid(W))] = std::move(made)).get());
+    } catch (...) {
+      facts_.other_bytes = before;  // what it took is free again
+      throw;
+    }
+  }
+  /// That object, or null.
+  template <class W>
+  W* known_work() const {
+    const auto found = work_.find(std::type_index(typeid(W)));
+    return found == work_.end() ? nullptr : static_cast<W*>(found->second.get());
   }
 
   /// Sets the counters on the device to 0, to which instrumented kernels add, and reads them (waits for the stream).
@@ -207,9 +223,10 @@ class GpuGraph {
   void copy_to(void* to, const void* from, std::int64_t bytes);
   void forget_cache();
   void forget_far_links();
+  void fill_sample(SampleOf kind, int slots, bool given);
+  void fill_cache(std::int64_t entries, CacheOf kind);
   void place_packed(const GpuGraphOptions& options, const Array<const Index>& edges);
   std::int64_t room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const;
-  int slots_that_fit(int size, std::int64_t taken) const;
   bool pack_there(const GpuGraphOptions& options, const Array<const Index>& edges);
   /// Puts an array of any memory where this graph's placement says. `placed` gets its address there.
   std::shared_ptr<void> place(const Array<const std::byte>& data, const Array<const std::byte>& whole,

@@ -1,6 +1,6 @@
 // Places the arrays of a graph within a budget of device memory (gpu_graph.hpp, min-2020): offsets go to the device; edges go
-// to the device, stay in pinned host memory, or are managed. A sample of each vertex's neighbours, and a cache of the longest
-// or shortest lists, take what is left. The cache is chosen by a histogram of degrees, one bucket of which is cut by a search.
+// to the device, stay in pinned host memory, or are managed, or lists are packed. What is left is for algorithms, and for what only saves
+// time (gpu_graph_kept_cuda.cpp).
 #include "penstock/graph/gpu/gpu_graph.hpp"
 
 #include <algorithm>
@@ -12,7 +12,6 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/core/trace.hpp"
-#include "penstock/graph/gpu/compact.hpp"
 #include "penstock/graph/gpu/gpu_graph_kernels.hpp"
 
 namespace penstock {
@@ -79,7 +78,8 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
                                  .edges = own.size,
                                  .budget = facts_.budget,
                                  .placement = options.placement,
-                                 .all_vertices = part ? all : -1})
+                                 .all_vertices = part ? all : -1,
+                                 .shared_vertex = options.shared_vertex_bytes})
                          .placement;
   if (placement() == EdgePlacement::packed) {
     counts_ = take<LinkCounts>(1, "counters");
@@ -110,7 +110,7 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
 /// The bytes that packed lists may take of what is left once their heads are placed, beside what searches take.
 std::int64_t GpuGraph::room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const {
   if (options.distance_bytes > 0) return packed_path_room(vertices(), edges(), bytes, options.distance_bytes);
-  const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
+  const auto shared = vertices() < all_vertices() ? options.shared_vertex_bytes * all_vertices() : 0;
   return packed_list_room(vertices(), edges(), bytes - shared, options.vertex_bytes);
 }
 
@@ -258,21 +258,14 @@ std::shared_ptr<void> GpuGraph::set_aside(std::int64_t bytes, std::string_view w
   return {&facts_, [bytes](GpuGraphFacts* facts) { facts->other_bytes -= bytes; }};
 }
 
-void GpuGraph::make_room(std::int64_t bytes) {
-  if (bytes > left()) drop_longest();
-  if (bytes > left()) forget_far_links();
-  if (bytes <= left()) return;
+void GpuGraph::make_room(std::int64_t more, std::int64_t all) {
+  if (more > left()) drop_longest();
+  if (more > left()) forget_far_links();
+  if (more <= left()) return;
   drain(stream());
   work_.clear();
   facts_.other_bytes = counts_.bytes();  // nothing else is taken between calls
-  if (bytes > left()) forget_sample();
-}
-
-void GpuGraph::forget_sample() {
-  view_.sample = nullptr, view_.sample_size = 0;
-  sample_ = {}, facts_.sample_bytes = 0, facts_.sample_size = 0;
-  sample_asked_ = 0;
-  facts_.sample_given = false;
+  if (all > left()) forget_sample();
 }
 
 void GpuGraph::copy_to(void* to, const void* from, std::int64_t bytes) {
@@ -327,146 +320,6 @@ std::shared_ptr<void> GpuGraph::place(const Array<const std::byte>& data, const 
   return *placed = copy.get(), copy;
 }
 
-/// The slots that fit beside `taken` bytes and arrays of vertices, which may be there if the lists are packed: room was left for both.
-int GpuGraph::slots_that_fit(int size, std::int64_t taken) const {
-  const auto now = left() - cut_list_bytes(edges()) - taken;
-  if (!is_packed() || vertices() < all_vertices()) return choose_sample(vertices(), now, size);
-  const auto most = std::min(now + facts_.other_bytes, left() + kVertexBytes * vertices());
-  return choose_sample(vertices(), most, size);
-}
-
-void GpuGraph::make_sample(int size, SampleOf kind) {
-  require(size == 4 || size == 8 || size == 16,
-          "a sample holds 4, 8 or 16 neighbours of every vertex, not " + text(size));
-  if (sample_asked_ >= size && sample_kind_ == kind) return;
-  const ScopedTimer timer(&(facts_.sample_seconds = 0));
-  forget_sample();
-  sample_asked_ = size, sample_kind_ = kind;
-  const bool part = vertices() < all_vertices();
-  const bool given = given_.size == slots_that_fit(size, 0) && given_.kind == kind;
-  const bool degrees = part && kind == SampleOf::highest_degree && !given;
-  const int slots = slots_that_fit(size, degrees ? all_offsets_.bytes() : 0);
-  if (slots == 0) return;
-  Array<Offset> all;
-  if (degrees) {
-    all = allocate<Offset>(all_offsets_.size, device());
-    copy_to(all.data, all_offsets_.data, all_offsets_.bytes());
-  }
-  auto owner = take_bytes(vertices() * slots * 4, "the sample of neighbours", facts_.sample_bytes);
-  sample_ = {static_cast<std::uint32_t*>(owner.get()), vertices() * slots, device(), owner};
-  if (given) copy_to(sample_.data, given_.slots.data + first_vertex() * slots, sample_.bytes());
-  else
-    gpu::build_sample(view_,
-                      part          ? all.data
-                      : is_packed() ? nullptr
-                                    : offsets_.data,
-                      kind, sample_.data, slots, stream());
-  synchronize(stream());
-  facts_.sample_given = given, facts_.sample_kind = kind;
-  view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
-}
-
-void GpuGraph::make_any_sample(int size) {
-  if (!view_.sample && !(is_packed() && in_core()))
-    make_sample(size, given_.size == size ? given_.kind : SampleOf::first);
-}
-
-void GpuGraph::make_search_sample(int size, bool best) {
-  ++searches_;
-  if (is_packed() && in_core()) return;
-  best || searches_ > 1 ? make_sample(size, SampleOf::highest_degree) : make_any_sample(size);
-}
-
-void GpuGraph::make_search_cache() {
-  if (searches_ < 2) return;
-  try {
-    const auto bytes = search_cache_bytes(vertices(), edges(), facts_.sample_bytes, left());
-    if (bytes > 0) make_cache(bytes);
-  } catch (const Error& e) {  // the memory of the budget is in use by somebody else
-    if (e.code() != Errc::out_of_memory) throw;
-    forget_cache();
-  }
-}
-
-NeighbourSample GpuGraph::sample_on_host() {
-  if (!view_.sample) return {};
-  const auto slots = allocate<std::uint32_t>(sample_.size);
-  copy_to(slots.data, sample_.data, sample_.bytes());
-  return {view_.sample_size, sample_kind_, slots};
-}
-
-void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
-  const auto n = vertices();
-  const auto table = 8 * n;  // the bytes of list_begin
-  const auto room = (bytes < 0 ? left() - kVertexBytes * n : std::min(bytes, left())) - table;
-  if (in_core() || is_packed() || view_.list_begin || room < 4 || n == 0) return;
-  const ScopedTimer timer(&facts_.cache_seconds);
-  const auto per_bucket = allocate<unsigned long long>(gpu::kDegreeBuckets, device());
-  fill_async(per_bucket.data, 0, per_bucket.bytes(), stream());
-  gpu::count_degrees(view_, per_bucket.data, stream());
-  std::vector<unsigned long long> edges(gpu::kDegreeBuckets);
-  copy_to(edges.data(), per_bucket.data, per_bucket.bytes());
-
-  const auto entries = room / 4;
-  const bool shortest = kind == CacheOf::shortest;
-  const int step = shortest ? 1 : -1;
-  gpu::HotLists hot{.bucket = shortest ? 0 : gpu::kDegreeBuckets - 1, .shortest = shortest};
-  std::int64_t taken = 0;
-  for (; hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets; hot.bucket += step) {
-    const auto more = std::int64_t(edges[std::size_t(hot.bucket)]);
-    if (taken + more > entries) break;  // of this bucket, only the first lists fit
-    taken += more;
-  }
-  auto owner = take_bytes(table, "the table of cached lists", facts_.cache_bytes);
-  list_begin_ = {static_cast<Offset*>(owner.get()), n, device(), owner};
-  facts_.table_bytes = table;
-  const auto limit = allocate<Index>(1, device());
-  const auto total = allocate<Offset>(1, device());
-  const Index all = 0x7fffffff;
-  copy_to(limit.data, &all, 4);
-  if (hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets) {
-    gpu::hot_sizes(view_, hot, true, list_begin_.data, stream());
-    gpu::scan(list_begin_.data, n, total.data, stream());
-    gpu::first_beyond(view_, hot.bucket, list_begin_.data, entries - taken, limit.data, stream());
-    copy_to(&hot.before, limit.data, 4);
-  }
-  gpu::hot_sizes(view_, hot, false, list_begin_.data, stream());
-  gpu::scan(list_begin_.data, n, total.data, stream());
-  copy_to(&facts_.cached_edges, total.data, 8);
-  auto lists = take_bytes(4 * facts_.cached_edges, "the cached lists", facts_.cache_bytes);
-  cache_ = {static_cast<Index*>(lists.get()), facts_.cached_edges, device(), lists};
-  gpu::fill_cache(view_, hot, list_begin_.data, cache_.data, stream());
-  synchronize(stream());
-  view_.list_begin = list_begin_.data, view_.cache = cache_.data;
-  cache_kind_ = kind;
-}
-
-void GpuGraph::drop_longest() {
-  if (!view_.list_begin || cache_kind_ != CacheOf::longest) return;
-  forget_cache();
-}
-
-void GpuGraph::forget_cache() {
-  view_.list_begin = nullptr, view_.cache = nullptr;
-  facts_.cache_bytes -= list_begin_.bytes() + cache_.bytes();
-  facts_.cached_edges = facts_.table_bytes = 0;
-  list_begin_ = {}, cache_ = {};
-}
-
-GpuGraph::FarLinks& GpuGraph::far_links() {
-  constexpr std::int64_t kWorth = 1024;  // fewer are read as they are
-  const auto count = std::min(vertices() - facts_.near_vertices, left() / 4);
-  if (far_links_.links.data || !is_packed() || in_core() || count < kWorth) return far_links_;
-  auto owner = take_bytes(4 * count, "links of far vertices", facts_.cache_bytes);
-  far_links_ = {{static_cast<Index*>(owner.get()), count, device(), owner}, facts_.near_vertices, false};
-  return far_links_;
-}
-
-void GpuGraph::forget_far_links() {
-  facts_.cache_bytes -= far_links_.links.bytes();
-  far_links_ = {};
-}
-
 GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int entry_bytes) {
   require(entry_bytes == 1 || entry_bytes == 2 || entry_bytes == 4 || entry_bytes == 8,
           "values along edges take 1, 2, 4 or 8 bytes, not " + text(entry_bytes));
@@ -474,15 +327,29 @@ GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int 
                                                     text(edges()) + " edges of " + text(entry_bytes));
   require(vertices() == all_vertices(), "values along edges: a part of a graph has none");
   require_lists("what has values along edges");
+  /// Its bytes leave the account when it is freed.
+  struct Held {
+    explicit Held(GpuGraphFacts& facts) : account(facts) {}
+    ~Held() { account.edge_bytes -= edge_bytes, account.cache_bytes -= cache_bytes; }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    GpuGraphFacts& account;
+    std::int64_t edge_bytes = 0, cache_bytes = 0;
+    std::vector<std::shared_ptr<void>> owners;
+  };
   Along out;
-  auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
-  held->push_back(values.owner);
-  held->push_back(place(values, values, &out.edges, facts_.edge_bytes));
+  auto held = std::make_shared<Held>(facts_);
+  auto before = facts_.edge_bytes;
+  held->owners.push_back(values.owner);
+  held->owners.push_back(place(values, values, &out.edges, facts_.edge_bytes));
+  held->edge_bytes = facts_.edge_bytes - before;
   if (view_.list_begin) {
-    held->push_back(
+    before = facts_.cache_bytes;
+    held->owners.push_back(
         take_bytes(cache_.size * entry_bytes, "what belongs to the cached lists", facts_.cache_bytes));
-    out.cache = held->back().get();
-    gpu::copy_along(view_, out.edges, held->back().get(), entry_bytes, stream());
+    held->cache_bytes = facts_.cache_bytes - before;
+    out.cache = held->owners.back().get();
+    gpu::copy_along(view_, out.edges, held->owners.back().get(), entry_bytes, stream());
     synchronize(stream());
   }
   out.owner = held;

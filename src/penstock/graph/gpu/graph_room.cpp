@@ -18,9 +18,9 @@ EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::i
   return wanted <= budget ? EdgePlacement::device : EdgePlacement::pinned;
 }
 
-int choose_sample(std::int64_t vertices, std::int64_t left, int wanted) {
+int choose_sample(std::int64_t vertices, std::int64_t edges, std::int64_t left, int wanted) {
   for (int size = wanted; size >= 4; size /= 2)
-    if (vertices * (4 * size + kVertexBytes) <= left) return size;
+    if (vertices * (4 * size + kVertexBytes) + cut_list_bytes(edges) <= left) return size;
   return 0;
 }
 
@@ -49,7 +49,7 @@ std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::
 GraphRoom graph_room(const GraphRoomRequest& r) {
   const auto n = r.vertices;
   const bool part = r.all_vertices >= 0;
-  const auto shared = part ? kSharedVertexBytes * r.all_vertices : 0;
+  const auto shared = part ? r.shared_vertex * r.all_vertices : 0;
   GraphRoom room{.placement = r.placement.value_or(choose_placement(n, r.edges, r.budget - shared)),
                  .vertex_bytes = r.each_vertex * n + shared};
   const auto left = [&] { return r.budget - (room.used() - room.vertex_bytes); };
@@ -67,7 +67,7 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
     (room.placement == EdgePlacement::device ? room.list_bytes : room.far_bytes) =
         4 * r.edges + r.along_bytes;
   }
-  room.sample = r.sample > 0 ? choose_sample(n, left() - cut_list_bytes(r.edges), r.sample) : 0;
+  room.sample = r.sample > 0 ? choose_sample(n, r.edges, left(), r.sample) : 0;
   room.sample_bytes = 4 * n * room.sample;
   const bool lists_far = room.placement != EdgePlacement::device && room.placement != EdgePlacement::packed;
   if (r.cache && lists_far)

@@ -73,13 +73,26 @@ PathWork::PathWork(GpuGraph& g)
       list(g.take<Index>(g.vertices(), "the frontier")),
       starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontier")),
       bits(g.take<gpu::Bits>(2 * words, "the pending vertices")),
-      segments(g.take<gpu::PathSegment>(g.is_packed() ? most_packed_pieces(g.edges()) + gpu::kPackedMore
-                                                      : gpu::most_path_segments(g.edges()),
-                                        "the cut lists")),
+      segments(g.take<gpu::PathSegment>(most_segments(g), "the cut lists")),
       piles(g.take<Index>(2 * (kSmallNear + kSmallFar), "the small windows")),
       turns(g.take<gpu::SmallTurn>(3, "counters")),
       counts(g.take<gpu::PathCounts>(1, "counters")),
       seen(allocate<gpu::PathCounts>(1, {Memory::pinned, 0})) {}
+
+PathWork& PathWork::of(GpuGraph& g) {
+  if (auto* known = g.known_work<PathWork>()) return *known;
+  const auto n = g.vertices(), words = gpu::bit_words(n);
+  const auto size = [](std::int64_t count, std::size_t bytes) { return count * std::int64_t(bytes); };
+  g.make_room(8 * n + 4 * (gpu::compact_blocks(words) + 1) + 8 * words +
+              size(most_segments(g), sizeof(gpu::PathSegment)) + 8 * (kSmallNear + kSmallFar) +
+              size(3, sizeof(gpu::SmallTurn)) + size(1, sizeof(gpu::PathCounts)));
+  return g.work<PathWork>();
+}
+
+std::int64_t PathWork::most_segments(const GpuGraph& g) {
+  return g.is_packed() ? most_packed_pieces(g.edges()) + gpu::kPackedMore
+                       : gpu::most_path_segments(g.edges());
+}
 
 template <class D>
 gpu::PathState<D> PathWork::state(GpuGraph& g) {
@@ -270,8 +283,7 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
                            ? options.delta
                            : choose_gpu_delta(weights.smallest, weights.largest, weights.mean, degree);
   result.delta = std::max(delta, weights.smallest);
-  const graph::PathCall call{
-      g, g.template work<graph::PathWork>(), sources, options, delta, weights.smallest};
+  const graph::PathCall call{g, graph::PathWork::of(g), sources, options, delta, weights.smallest};
   const bool done = graph::search_whole<V>(call, weights, result);
   if constexpr (!is_pattern<V>) {
     const auto limit = std::min(options.limit, static_cast<double>(std::numeric_limits<V>::max()));

@@ -14,6 +14,9 @@ namespace penstock::graph {
 /// Memory that the searches of one graph share, and its weights.
 struct PathWork {
   explicit PathWork(GpuGraph& g);
+  /// That of the graph. Where it has none yet, other algorithms' work makes room for it.
+  static PathWork& of(GpuGraph& g);
+  static std::int64_t most_segments(const GpuGraph& g);
 
   template <class D>
   gpu::PathState<D> state(GpuGraph& g);

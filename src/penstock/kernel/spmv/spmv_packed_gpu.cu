@@ -13,6 +13,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/format/bits.hpp"
+#include "penstock/format/short_floats.hpp"
 #include "penstock/kernel/launch_gpu.cuh"
 #include "penstock/kernel/spmv/complex_gpu.cuh"
 #include "penstock/kernel/spmv/spmv_packed.hpp"
@@ -116,6 +117,8 @@ __device__ void read_entries(const Values<V>& values, std::uint32_t k0, std::uin
       case ValueKind::raw: return each([&](std::uint32_t k) { return values.template stored<V>(k); });
       case ValueKind::int8:
       case ValueKind::int16:
+      case ValueKind::bfloat16:
+      case ValueKind::float16:
       case ValueKind::float32: break;
     }
     if constexpr (std::is_arithmetic_v<V>) {
@@ -123,6 +126,10 @@ __device__ void read_entries(const Values<V>& values, std::uint32_t k0, std::uin
         each([&](std::uint32_t k) { return values.template stored<std::int8_t>(k); });
       else if (values.kind == ValueKind::int16)
         each([&](std::uint32_t k) { return values.template stored<std::int16_t>(k); });
+      else if (values.kind == ValueKind::bfloat16)
+        each([&](std::uint32_t k) { return float(Bfloat16::of(values.template stored<std::uint16_t>(k))); });
+      else if (values.kind == ValueKind::float16)
+        each([&](std::uint32_t k) { return float(Float16::of(values.template stored<std::uint16_t>(k))); });
       else each([&](std::uint32_t k) { return values.template stored<float>(k); });
     }
   }

@@ -202,6 +202,42 @@ struct SymmetrySums {
   }
 };
 
+/// What a K cycle asks of a correction x: x . v, x . q, x . b and b . b
+template <class T>
+struct CorrectionSums {
+  using In = T;
+  using Out = T;
+  static constexpr int kIn = 4, kOut = 0, kSums = 4;
+  const T* in[kIn];  // x, v, q, b
+  T* out[1];
+  double* sums_out;
+  constexpr bool wanted() const { return true; }
+  constexpr NoScalars scalars() const { return {}; }
+  constexpr void operator()(NoScalars, const T* v, T*, double* sums) const {
+    const auto x = double(v[0]), b = double(v[3]);
+    sums[0] += x * double(v[1]), sums[1] += x * double(v[2]), sums[2] += x * b, sums[3] += b * b;
+  }
+  constexpr void finish(const double* sums) const {
+    for (int i = 0; i < kSums; ++i) sums_out[i] = sums[i];
+  }
+};
+
+/// z = first x + second y
+template <class T>
+struct SumOfTwo {
+  using In = T;
+  using Out = T;
+  static constexpr int kIn = 2, kOut = 1, kSums = 0;
+  const T* in[kIn];  // x, y
+  T* out[kOut];      // z
+  T first, second;
+  constexpr bool wanted() const { return true; }
+  constexpr NoScalars scalars() const { return {}; }
+  constexpr void operator()(NoScalars, const T* v, T* o, double*) const {
+    o[0] = first * v[0] + second * v[1];
+  }
+};
+
 }  // namespace penstock
 
 // Every pass that is compiled for GPUs.
@@ -215,5 +251,7 @@ struct SymmetrySums {
   X(LanczosScale<T>)                     \
   X(LanczosTurn<T>)                      \
   X(LanczosNext<T>)                      \
-  X(SymmetrySums<T>)
+  X(SymmetrySums<T>)                     \
+  X(CorrectionSums<T>)                   \
+  X(SumOfTwo<T>)
 #define PENSTOCK_FOR_EACH_NARROW_PASS(X) X(ScaleOf) X(Narrow) X(Widen)

@@ -112,7 +112,6 @@ class Cycle {
   }
   /// The visits of a K cycle: two steps of flexible conjugate gradients for A e = b, or one where that is enough. b is lost.
   void two_steps(std::size_t l, T* b, T* e) {
-    constexpr double kEnough = 0.25;  // of the residual (Notay and Vassilevski 2008)
     T* c = work_[l][5].data();
     T* v = work_[l][6].data();
     const T* q = work_[l][2].data();
@@ -124,14 +123,13 @@ class Cycle {
     const auto step = static_cast<T>(alpha / rho);
     pass(l, [=](std::int64_t i, T*, const T*) { b[i] -= step * v[i]; });
     const auto [left] = dots<1>(l, {{{b, b}}});
-    if (left <= kEnough * kEnough * before)
+    if (left <= kEnoughOfK * kEnoughOfK * before)
       return pass(l, [=](std::int64_t i, T*, const T*) { e[i] = step * c[i]; });
     run(l, b, e);
     product(l, e);
     const auto [gamma, beta, more] = dots<3>(l, {{{e, v}, {e, q}, {e, b}}});
-    const double rest = beta - gamma * gamma / rho;
-    const auto second = rest > 0 ? static_cast<T>(more / rest) : T(0);
-    const auto first = static_cast<T>(alpha / rho - gamma / rho * static_cast<double>(second));
+    const auto steps = steps_of_k(rho, alpha, gamma, beta, more);
+    const auto first = static_cast<T>(steps.first), second = static_cast<T>(steps.second);
     pass(l, [=](std::int64_t i, T*, const T*) { e[i] = first * c[i] + second * e[i]; });
   }
 

@@ -12,6 +12,19 @@ namespace penstock {
 /// W: coarse levels are visited twice. K: by at most two steps of flexible conjugate gradients (Notay and Vassilevski 2008), so
 /// that M is no linear map.
 enum class AmgCycle { v, w, k };
+/// The first of two steps is enough where it leaves at most so much of the residual (Notay and Vassilevski 2008).
+inline constexpr double kEnoughOfK = 0.25;
+
+/// The lengths of both steps of a K cycle: e = first c + second d, by rho = c . A c, alpha = c . b, gamma = d . A c, beta = d . A d and
+/// more = d . (b - alpha / rho A c).
+struct StepsOfK {
+  double first, second;
+};
+constexpr StepsOfK steps_of_k(double rho, double alpha, double gamma, double beta, double more) {
+  const double rest = beta - gamma * gamma / rho;
+  const double second = rest > 0 ? more / rest : 0;
+  return {alpha / rho - gamma / rho * second, second};
+}
 
 /// What a cycle asks of a level. On many ranks each has the rows that it owns, and all functions are collective.
 template <class T>

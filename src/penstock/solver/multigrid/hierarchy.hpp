@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "penstock/kernel/spmv/spmv_plan.hpp"
+#include "penstock/schedule/device_op.hpp"
 #include "penstock/solver/multigrid/cycle.hpp"
 #include "penstock/solver/multigrid/dense_solve.hpp"
 #include "penstock/solver/multigrid/prolongate.hpp"
@@ -72,11 +73,18 @@ struct Hierarchy {
   /// Whose memory the levels are in. On a device the last level's inverse stands for `coarsest`, and there are no plans.
   std::optional<Where> device = {};
   Array<const T> inverse = {};
+  /// Products with the finest matrix, where it is not in the device's memory and travels there each time.
+  DeviceOp<T> finest = {};
+  bool streamed() const { return static_cast<bool>(finest.apply); }
   bool factored() const { return coarsest || inverse.size > 0; }
   /// Least bytes of matrices that a cycle reads, and bytes that are kept.
   std::int64_t cycle_bytes() const;
   std::int64_t bytes() const;
+  /// Bytes of the device's memory that the levels take, with a cycle's vectors; a finest matrix that travels takes none.
+  std::int64_t device_bytes() const;
 };
+/// Vectors of a cycle on a device: r, d and A d of the smoother; b, the correction and a second one of a level that another one asks.
+inline constexpr int kOwnVectors = 3, kAskedVectors = 3;
 
 /// Throws Error{invalid_argument} unless A is square and its rows are blocks.
 void require_blocks(std::int64_t rows, std::int64_t cols, std::int64_t block);

@@ -61,6 +61,21 @@ std::int64_t Hierarchy<T>::bytes() const {
   return sum;
 }
 
+template <class T>
+std::int64_t Hierarchy<T>::device_bytes() const {
+  constexpr auto kEntry = static_cast<std::int64_t>(sizeof(T));
+  auto sum = inverse.bytes();
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    const auto& level = levels[l];
+    if (l > 0 || !streamed()) sum += level.a.bytes();
+    sum += level.p.bytes() + level.r.bytes() +
+           kEntry *
+               (level.smoothing.weights.size +
+                level.a.rows * (l == 0 ? kOwnVectors : kOwnVectors + kAskedVectors + (cycle == AmgCycle::k)));
+  }
+  return sum;
+}
+
 template struct Hierarchy<float>;
 template struct Hierarchy<double>;
 

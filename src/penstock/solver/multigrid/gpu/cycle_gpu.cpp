@@ -1,6 +1,7 @@
 // A multigrid cycle from zero with all levels and vectors in a device's memory: cycle.cpp's steps, as products and fused passes.
 #include "penstock/solver/multigrid/gpu/cycle_gpu.hpp"
 
+#include <array>
 #include <mutex>
 #include <utility>
 
@@ -17,14 +18,17 @@ namespace {
 template <class T>
 class CycleOn {
  public:
-  CycleOn(std::shared_ptr<const Hierarchy<T>> h, Stream stream) : h_(std::move(h)), sums_(stream) {
+  CycleOn(std::shared_ptr<const Hierarchy<T>> h, Stream stream)
+      : h_(std::move(h)), sums_(stream), found_(stream) {
     for (const auto& level : h_->levels) {
       auto& w = work_.emplace_back();
-      w.a = plan_spmv(level.a.view(), sizeof(T), stream);
+      const bool first = work_.size() == 1;
+      if (!first || !h_->streamed()) w.a = plan_spmv(level.a.view(), sizeof(T), stream);
       if (level.p.indptr.data) w.p = plan_spmv(level.p.view(), sizeof(T), stream);
       if (level.r.indptr.data) w.r = plan_spmv(level.r.view(), sizeof(T), stream);
-      const bool first = work_.size() == 1;
-      w.v = DeviceVectors<T>(level.a.rows, first ? kOwn : kOwn + kAsked, stream.where);
+      const int more = h_->cycle == AmgCycle::k ? 1 : 0;
+      const int vectors = first ? kOwnVectors : kOwnVectors + kAskedVectors + more;
+      w.v = DeviceVectors<T>(level.a.rows, vectors, stream.where);
     }
   }
 
@@ -45,8 +49,10 @@ class CycleOn {
     pass(n, SmoothResidual<T>{.in = {left, q}, .out = {r}}, stream);
     T *coarse = vector(l + 1, 3), *e = vector(l + 1, 4);
     spmv<PlusTimes<T>, T>(level.r.view(), r, coarse, {}, stream, work_[l].r);
-    run(l + 1, coarse, e, stream);
-    if (h_->cycle == AmgCycle::w && l + 2 < h_->levels.size()) again(l + 1, coarse, e, stream);
+    const bool inner = l + 2 < h_->levels.size();
+    if (inner && h_->cycle == AmgCycle::k) two_steps(l + 1, coarse, e, stream);
+    else run(l + 1, coarse, e, stream);
+    if (inner && h_->cycle == AmgCycle::w) again(l + 1, coarse, e, stream);
     spmv<PlusTimes<T>, T>(level.p.view(), e, z, Scale<PlusTimes<T>>::accumulate(), stream, work_[l].p);
     multiply(l, z, q, stream);
     const T add = s.steps[0].add;
@@ -59,9 +65,6 @@ class CycleOn {
   T* vector(std::size_t l, int i) const { return work_[l].v[i]; }
 
  private:
-  // r, d and A d of the smoother; b, the correction and a second one of a level that another one asks.
-  static constexpr int kOwn = 3, kAsked = 3;
-
   struct Work {
     SpmvGpuPlan a, p, r;
     DeviceVectors<T> v;
@@ -72,6 +75,7 @@ class CycleOn {
     sweep(n, p, sums_, stream);
   }
   void multiply(std::size_t l, const T* x, T* y, Stream stream) const {
+    if (l == 0 && h_->streamed()) return h_->finest.apply(x, y, stream);
     spmv<PlusTimes<T>, T>(h_->levels[l].a.view(), x, y, {}, stream, work_[l].a);
   }
   /// The steps after the first one, of which the residual before is in `r`; it returns where the residual is before the last step's d.
@@ -106,8 +110,43 @@ class CycleOn {
     pass(n, BasisAdd<T, 1>{.in = {e, more}, .out = {e}, .factor = {T(1)}}, stream);
   }
 
+  /// The visits of a K cycle: two steps of flexible conjugate gradients for A e = b, or one where that is enough. b is lost, and the host
+  /// reads sums.
+  void two_steps(std::size_t l, T* b, T* e, Stream stream) const {
+    const auto n = h_->levels[l].a.rows;
+    T *q = vector(l, 2), *c = vector(l, 5), *v = vector(l, 6);
+    run(l, b, c, stream);
+    multiply(l, c, v, stream);
+    const auto sums = [&](const T* x, const T* ax) {
+      pass(n, CorrectionSums<T>{.in = {x, v, ax, b}, .out = {}, .sums_out = found_.out()}, stream);
+      const auto* s = found_.get(stream);
+      return std::array{s[0], s[1], s[2], s[3]};
+    };
+    const auto scaled = [&](double step) {
+      pass(n, SumOfTwo<T>{.in = {c, c}, .out = {e}, .first = static_cast<T>(step), .second = T(0)}, stream);
+    };
+    const auto [rho, same, alpha, before] = sums(c, v);
+    if (!(rho > 0)) return scaled(1);
+    pass(n,
+         LanczosNext<T>{
+             .in = {b, v}, .out = {b}, .alpha = static_cast<T>(alpha / rho), .sums_out = found_.out()},
+         stream);
+    if (*found_.get(stream) <= kEnoughOfK * kEnoughOfK * before) return scaled(alpha / rho);
+    run(l, b, e, stream);
+    multiply(l, e, q, stream);
+    const auto [gamma, beta, more, left] = sums(e, q);
+    const auto steps = steps_of_k(rho, alpha, gamma, beta, more);
+    pass(n,
+         SumOfTwo<T>{.in = {c, e},
+                     .out = {e},
+                     .first = static_cast<T>(steps.first),
+                     .second = static_cast<T>(steps.second)},
+         stream);
+  }
+
   std::shared_ptr<const Hierarchy<T>> h_;
   SumParts sums_;
+  HostSums found_;
   std::vector<Work> work_;
 };
 

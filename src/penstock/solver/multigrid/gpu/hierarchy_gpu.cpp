@@ -1,12 +1,14 @@
 // The set-up of smoothed aggregation in a device's memory, level by level, as hierarchy.cpp has it for the CPU.
 #include "penstock/solver/multigrid/gpu/hierarchy_gpu.hpp"
 
+#include <string>
 #include <utility>
 
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spgemm/spgemm_gpu.hpp"
 #include "penstock/kernel/structure/transpose_gpu.hpp"
 #include "penstock/solver/multigrid/gpu/aggregate_gpu.hpp"
+#include "penstock/solver/multigrid/gpu/finest_blocks_gpu.hpp"
 #include "penstock/solver/multigrid/gpu/made_on.hpp"
 #include "penstock/solver/multigrid/gpu/prolongate_gpu.hpp"
 #include "penstock/solver/multigrid/gpu/prolongate_steps.hpp"
@@ -81,20 +83,44 @@ Aggregates groups_of(const Csr<T>& a, const Array<const T>& inverse, std::int64_
                       stream);
 }
 
+/// Throws Error{out_of_memory} where `bytes` of levels and vectors exceed what may be taken.
+void require_within(std::int64_t bytes, std::int64_t allowed, const std::string& what) {
+  if (allowed == 0 || bytes <= allowed) return;
+  throw Error(Errc::out_of_memory,
+              "AMG: beside the matrix, which is streamed, " + what + " " + std::to_string(bytes) +
+                  " bytes of the GPU's memory, and " + std::to_string(allowed) +
+                  " are allowed: allow more (ps.options(device_memory=...)), let the plan keep less "
+                  "(A.prepare(schedule=ps.Streamed(keep=False))), or take precision='float32'");
+}
+
+/// What the set-up of a finest level of n rows takes at least: the smoother's vectors, and row offsets of the strong entries and of P and R.
+template <class T>
+std::int64_t least_device_bytes(std::int64_t n) {
+  return n * static_cast<std::int64_t>((kOwnVectors + 1) * sizeof(T) + 2 * sizeof(Offset));
+}
+
 }  // namespace
 
 template <class T>
 std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
                                                        const std::vector<double>& near_nullspace,
                                                        std::int64_t vectors, const AmgOptions& o, Where where,
-                                                       const Hierarchy<T>* before) {
+                                                       const Hierarchy<T>* before,
+                                                       const StreamedFinest<T>* streamed) {
   require_blocks(a.rows, a.cols, o.block);
-  require(o.cycle != AmgCycle::k, "AMG on a GPU: the cycle is V or W; give A in host memory for K");
   const OwnedStream owned(where);
   const Stream stream = owned;
+  require(
+      o.symmetric || !streamed,
+      "AMG of a matrix that is streamed is for symmetric matrices: call A.release(), and the CPU makes and "
+      "applies the levels");
   if (!o.symmetric) return moved_from_host(a, near_nullspace, vectors, o, before, stream);
   auto h = std::make_shared<Hierarchy<T>>();
   h->cycle = o.cycle, h->device = where;
+  if (streamed) {
+    require_within(least_device_bytes<T>(a.rows), streamed->memory, "vectors and row offsets take");
+    h->finest = streamed->product;
+  }
   auto matrix = a;
   auto block = o.block;
   auto basis = near_nullspace.empty() ? ones_on(a.rows, block, stream)
@@ -117,10 +143,16 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
     if (too_little_coarser(level.aggregates.count * vectors, matrix.rows)) break;
     auto made = tentative_on<T>(level.aggregates, block, basis, vectors, stream);
     const bool scalar = block == 1 && vectors == 1;
-    level.p =
-        smoothed_on(matrix, made.t, inverse, kOmega / level.largest, scalar ? &strong : nullptr, stream);
-    level.r = transpose_on(level.p, stream);
-    {
+    const auto* weighed = scalar ? &strong : nullptr;
+    const double omega = kOmega / level.largest;
+    if (streamed && number == 0) {
+      const auto block_nnz = streamed->block_nnz > 0 ? streamed->block_nnz : kFinestBlock;
+      level.p = smoothed_in_blocks(matrix, made.t, inverse, omega, weighed, block_nnz, stream);
+      level.r = transpose_on(level.p, stream);
+      matrix = galerkin_in_blocks(matrix, level.p, block_nnz, stream);
+    } else {
+      level.p = smoothed_on(matrix, made.t, inverse, omega, weighed, stream);
+      level.r = transpose_on(level.p, stream);
       const auto ap = spgemm_on<PlusTimes<T>>(matrix.view(), level.p.view(), stream, {.pooled = true});
       matrix = spgemm_on<PlusTimes<T>>(level.r.view(), ap.view(), stream);
     }
@@ -135,13 +167,14 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
     last.smoothing = smoothing_of(last, last.smoothing.weights, o.l1_jacobi, kLastSteps, stream);
     synchronize(stream);
   }
+  if (streamed) require_within(h->device_bytes(), streamed->memory, "the levels take");
   return h;
 }
 
-#define X(T)                                                                                                 \
-  template std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>&, const std::vector<double>&, \
-                                                                  std::int64_t, const AmgOptions&, Where,    \
-                                                                  const Hierarchy<T>*);
+#define X(T)                                                                             \
+  template std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(                       \
+      const Csr<T>&, const std::vector<double>&, std::int64_t, const AmgOptions&, Where, \
+      const Hierarchy<T>*, const StreamedFinest<T>*);
 X(float)
 X(double)
 #undef X

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "penstock/kernel/structure/steps.hpp"
+#include "penstock/kernel/vectors/sweep.hpp"
 
 namespace penstock {
 
@@ -31,6 +32,25 @@ class ScratchVectors {
   static constexpr std::int64_t kEntries = 64;
   std::int64_t stride_;
   Array<T> memory_;
+};
+
+/// Sums that passes leave where the host reads them.
+class HostSums {
+ public:
+  explicit HostSums(Stream stream)
+      : sums_(allocate<double>(kMostSums, stream.where.is_gpu() ? Place{Memory::pinned} : Place{})),
+        stream_(stream) {}
+  double* out() const { return sums_.data; }
+  const double* get() const { return get(stream_); }
+  /// Of passes on another stream.
+  const double* get(Stream stream) const {
+    synchronize(stream);
+    return sums_.data;
+  }
+
+ private:
+  Array<double> sums_;
+  Stream stream_;
 };
 
 /// A matrix whose rows have been counted, and the entries that it will have.

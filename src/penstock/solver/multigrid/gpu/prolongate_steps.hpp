@@ -121,6 +121,22 @@ struct FillSmoother {
   }
 };
 
+/// A step for rows from `first` on.
+template <class Step>
+struct FromRow {
+  Step step;
+  std::int64_t first;
+  constexpr void operator()(std::int64_t i) const { step(first + i); }
+};
+
+/// Row offsets of a part, where it begins elsewhere.
+struct MoveOffsets {
+  const Offset* from;
+  Offset by;
+  Offset* to;
+  constexpr void operator()(std::int64_t i) const { to[i] = from[i] + by; }
+};
+
 }  // namespace penstock
 
 #define PENSTOCK_FOR_EACH_PROLONGATE_STEP(X) \
@@ -128,8 +144,11 @@ struct FillSmoother {
   X(OnesOfBlock)                             \
   X(GatherVectors)                           \
   X(Orthonormalise)                          \
-  X(CountTentative)
+  X(CountTentative)                          \
+  X(MoveOffsets)
 #define PENSTOCK_FOR_EACH_PROLONGATE_STEP_OF(X, T) \
   X(FillTentative<T>)                              \
   X(CountSmoother<T>)                              \
-  X(FillSmoother<T>)
+  X(FillSmoother<T>)                               \
+  X(FromRow<CountSmoother<T>>)                     \
+  X(FromRow<FillSmoother<T>>)

@@ -19,23 +19,6 @@ namespace {
 
 constexpr std::int64_t kChunks = 1 << 16;  // of a search for the largest number: threads of a large GPU
 
-/// Sums that passes leave where the host reads them.
-class HostSums {
- public:
-  explicit HostSums(Stream stream)
-      : sums_(allocate<double>(kMostSums, stream.where.is_gpu() ? Place{Memory::pinned} : Place{})),
-        stream_(stream) {}
-  double* out() const { return sums_.data; }
-  const double* get() const {
-    synchronize(stream_);
-    return sums_.data;
-  }
-
- private:
-  Array<double> sums_;
-  Stream stream_;
-};
-
 double largest_of(const Array<double>& of, Stream stream) {
   const auto chunks = std::min(kChunks, of.size);
   const auto found = scratch_on<double>(chunks, stream);

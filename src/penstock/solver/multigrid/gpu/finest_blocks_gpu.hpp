@@ -1,0 +1,21 @@
+#pragma once
+#include "penstock/core/device.hpp"
+#include "penstock/solver/multigrid/prolongate.hpp"
+
+// The products of a set-up with a finest matrix that is not in the memory of the stream's device, which reads it where it is. They go by
+// blocks of rows, so that what they take beside their results does not grow with the matrix.
+namespace penstock {
+
+/// Entries of A in a block, where nothing else is asked for: a block's products take some hundred MB.
+inline constexpr Offset kFinestBlock = 8 << 20;
+
+/// As smoothed_on (prolongate_gpu.hpp). The CPU reads A's row offsets.
+template <class T>
+Csr<T> smoothed_in_blocks(const Csr<T>& a, const Csr<T>& t, const Array<const T>& inverse, double omega,
+                          const Strength<T>* strong, Offset block_nnz, Stream stream);
+
+/// P^T (A P), from which the product of whole matrices differs by rounding.
+template <class T>
+Csr<T> galerkin_in_blocks(const Csr<T>& a, const Csr<T>& p, Offset block_nnz, Stream stream);
+
+}  // namespace penstock
