@@ -10,7 +10,8 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import chosen_gpu, one_way
+from penstock.csgraph._gpu import chosen_gpu
+from penstock.csgraph._one_way import one_way
 from penstock.csgraph._graph import (
     as_graph,
     has_symmetric_pattern,
