@@ -10,13 +10,14 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import chosen_gpu, one_way
+from penstock.csgraph._gpu import chosen_gpu
 from penstock.csgraph._graph import (
     as_graph,
     has_symmetric_pattern,
     readable,
     symmetric_weights,
 )
+from penstock.csgraph._one_way import one_way
 from penstock.csgraph.breadth_first import as_labels
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
@@ -294,7 +295,7 @@ def _reads_pattern(graph: csr_array, unweighted: bool) -> bool:
 
 def _lists_on(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any:
     packs = _reads_pattern(graph, unweighted)
-    return one_way(graph, gpu, home, packs, _core.community_vertex_bytes())
+    return one_way(graph, [gpu], home, packs, _core.community_vertex_bytes())
 
 
 def _weighed(graph: csr_array, unweighted: bool) -> Any:
