@@ -128,13 +128,17 @@ def test_over_several_gpus(fresh, gpus, monkeypatch):
             assert (got is not there) == again
             more = {"vertex_bytes": own, "shared_vertex_bytes": shared}
             assert made == ([([0, 1], "packed", more)] if again else [])
-    # Where half of the graph fits packed beside what the algorithm takes, and a byte less.
-    packed = _gpu.sizes_of_packed(fresh)["packed_bytes"]
-    least = -(-packed // 2) + needed + (16 << 20)
-    for room_of_one, home in ((least + 4096, "packed"), (least - 4096, "auto")):
-        with ps.options(device_memory=room_of_one):
-            found = _one_way.settle_one_way(fresh, [0, 1], "auto", True, own, shared)
-            assert found.placement == home, room_of_one
+    # Half of the graph fits packed beside what the algorithm takes, and with less room it does not.
+    sizes = _gpu.sizes_of_packed(fresh)
+    least = -(-sizes["packed_bytes"] // 2) + needed + (16 << 20)
+    asked = {"vertex_bytes": own, "shared_vertex_bytes": shared}
+    for room_of_one, fits in ((least + 1, True), (least - 1, False)):
+        there = _gpu.room_there(fresh, [0, 1], (room_of_one, 0), "packed", sizes, **asked)
+        assert _gpu.holds(there) == fits, (room_of_one, there)
+        more = {**asked, "shared_vertex_bytes": shared + 1}
+        assert not _gpu.holds(
+            _gpu.room_there(fresh, [0, 1], (room_of_one, 0), "packed", sizes, **more)
+        )
 
 
 def test_bytes_of_the_vectors():
