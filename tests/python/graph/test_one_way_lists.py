@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from penstock.csgraph import GpuOptions, _gpu, _one_way, _ranks_gpu, triangle
-from penstock.csgraph._graph import simple
+from penstock.csgraph._graph import simple, without_repeats
 
 import penstock as ps
 from penstock import _core
@@ -139,6 +139,49 @@ def test_over_several_gpus(fresh, gpus, monkeypatch):
         assert not _gpu.holds(
             _gpu.room_there(fresh, [0, 1], (room_of_one, 0), "packed", sizes, **more)
         )
+
+
+def test_what_several_gpus_are_asked(gpus, monkeypatch):
+    """Their core's functions, with the parts of the lists that each algorithm reads; one GPU in a list is one GPU."""
+    rng = np.random.default_rng(4)
+    a = ps.csr_array(
+        (np.ones(300, bool), (rng.integers(0, 90, 300), rng.integers(0, 90, 300))), shape=(90, 90)
+    )
+    asked = []
+
+    def made(kind):
+        def make(core, where, placement, *rest, **more):
+            asked.append((kind, core.nnz, where, placement))
+            return parts_there(90, core.nnz, 1 << 20, 1 << 20)
+
+        return make
+
+    monkeypatch.setattr(_core, "gpu_parts", made("parts"))
+    monkeypatch.setattr(_core, "gpu_graph", made("graph"))
+    told = {"seconds": 0.0, "read": None}
+    ranks, sums, counts = rng.random(90), rng.random(90), rng.integers(0, 9, 90)
+    for name in ("pagerank_lists", "pagerank_parts"):
+        monkeypatch.setattr(_core, name, lambda *_: (ranks, 3, 1e-9, True, told))
+    for name in ("betweenness_gpu", "betweenness_parts"):
+        left = np.zeros(0, np.int32)
+        monkeypatch.setattr(
+            _core, name, lambda *_, left=left, **more: (sums * more["scale"], left, told)
+        )
+    monkeypatch.setattr(_core, "triangles_parts", lambda *_, **__: (7, counts, told))
+    how = GpuOptions(placement="packed")
+    graph = without_repeats(a)
+    for device, kind in (([0, 1], "parts"), ([1], "graph")):
+        asked.clear()
+        assert ps.csgraph.pagerank(a, device=device, gpu_options=how) is ranks
+        got = ps.csgraph.betweenness_centrality(a, device=device, gpu_options=how, normalized=False)
+        np.testing.assert_allclose(got, sums)
+        where = device if kind == "parts" else device[0]
+        wanted = [(kind, a.nnz, where, "packed"), (kind, graph.nnz, where, "packed")]
+        assert asked == wanted
+    asked.clear()
+    assert ps.csgraph.triangle_count(a, device=[0, 1], gpu_options=how) == 7
+    assert ps.csgraph.triangles(a, device=[0, 1], gpu_options=how) is counts
+    assert asked == [("parts", simple(a).nnz // 2, [0, 1], "packed")]
 
 
 def test_bytes_of_the_vectors():
