@@ -104,6 +104,21 @@ def parts_there(n, edges, *rooms):
     return there
 
 
+@pytest.mark.parametrize("enough", [True, False])
+def test_parts_beside_the_reversed_edges_are_taken_where_they_leave_room(
+    fresh, gpus, monkeypatch, enough
+):
+    n, e, budget = fresh.shape[0], fresh.nnz, 1 << 30
+    own, shared = PARTS["pagerank"]
+    needed = own * -(-n // 2) + shared * n + _core.cut_list_bytes(-(-e // 2))
+    there = parts_there(n, e, needed, needed - (0 if enough else 1))
+    fresh._derived.gpu_parts = ((0, 1), "packed", budget // 2, 12345), there, "cut alike"
+    monkeypatch.setattr(_core, "gpu_parts", lambda *_, **__: "made anew")
+    with ps.options(device_memory=budget):
+        got = _one_way.one_way(fresh, [0, 1], "packed", True, 32, (own, shared))
+    assert got is there if enough else got == "made anew"
+
+
 def test_over_several_gpus(fresh, gpus, monkeypatch):
     n, e = fresh.shape[0], fresh.nnz
     own, shared = PARTS["betweenness_centrality"]
