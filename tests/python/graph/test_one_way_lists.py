@@ -183,6 +183,7 @@ def test_what_several_gpus_are_asked(gpus, monkeypatch):
             _core, name, lambda *_, left=left, **more: (sums * more["scale"], left, told)
         )
     monkeypatch.setattr(_core, "triangles_parts", lambda *_, **__: (7, counts, told))
+    monkeypatch.setattr(_core, "orient_edges_gpu", lambda *_: None)  # the CPU orients
     how = GpuOptions(placement="packed")
     graph = without_repeats(a)
     for device, kind in (([0, 1], "parts"), ([1], "graph")):
