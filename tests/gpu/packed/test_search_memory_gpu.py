@@ -101,3 +101,22 @@ def test_weights_leave_the_account_with_the_search_that_placed_them():
             ps.csgraph.bfs(w, sources=[1, 2], device=0, gpu_options=how)  # takes its place
             assert w._derived.gpu_graph[1].facts()["edge_bytes"] == 4 * a.nnz
         assert len(edges) == 1 and edges.pop() > 4 * a.nnz
+
+
+def test_shortest_paths_take_the_room_of_what_searches_keep():
+    """Weights with fractions take as much as the lists; the sample and the arrays of BFS give way, on every call."""
+    a = a_graph(19)
+    weights = np.random.default_rng(3).random(a.nnz, np.float32) + 0.5
+    w = ps.csr_array._from_parts(*a.shape, a.indptr, a.indices, weights)
+    w._derived.symmetric_pattern = True
+    how = GpuOptions(placement="device")
+    expected = ps.csgraph.sssp(w, 3, device="cpu")
+    levels = ps.csgraph.bfs(w, 3, device="cpu")
+    with ps.options(device_memory=int(8 * a.nnz + budget(a, 44))):
+        for _ in range(2):
+            assert np.array_equal(ps.csgraph.bfs(w, 3, device=0, gpu_options=how), levels)
+            found, tree = ps.csgraph.sssp(w, 3, device=0, return_predecessors=True, gpu_options=how)
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            facts = w._derived.gpu_graph[1].facts()
+            assert facts["placement"] == "device" and facts["used_bytes"] <= facts["budget"]
+            ps.csgraph.verify_sssp(w, 3, found, tree)

@@ -279,6 +279,18 @@ def test_triangles_orient_out_of_packed_lists(gpus, monkeypatch):
     assert not isinstance(edges, Made) and not asked
 
 
+def test_explained_where_lists_are_placed_anew(fresh, gpus):
+    """Lists that are there, and leave too little for the vertices, are packed again: that takes time."""
+    n, e = fresh.shape[0], fresh.nnz
+    how = GpuOptions(placement="packed")
+    with ps.options(device_memory=1 << 30):
+        for vertex_bytes, again in ((BETWEEN, False), (18, True)):
+            there = There(n, e, vertex_bytes * n + _core.cut_list_bytes(e))
+            fresh._derived.gpu_graph = (0, "packed", 1 << 30, 0), there
+            plan = ps.csgraph.explain(fresh, "betweenness_centrality", device=0, gpu_options=how)
+            assert (plan.first_call_seconds > 0) == again
+
+
 def test_explained(fresh, gpus):
     n = fresh.shape[0]
     for function, each in (("betweenness_centrality", BETWEEN), ("pagerank", 32)):
