@@ -103,6 +103,9 @@ class Derived:
         default=None, metadata=_GPU
     )  # (asked, edges oriented there, their lists; None and None where they do not fit)
     pagerank: tuple[csr_array, np.ndarray, bool] | None = None  # (edges in, weights out, symmetric)
+    weights_out: np.ndarray | None = (
+        None  # of the vertices of a pattern, for PageRank over its lists
+    )
     pagerank_plan: str | None = None
     pagerank_gpu_pattern: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     pagerank_gpu_weighted: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)

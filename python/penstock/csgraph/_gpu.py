@@ -162,13 +162,14 @@ def gpu_graph(
 
 
 def leaves(there: Any, vertex_bytes: int | None, shared_bytes: int = 0) -> bool:
-    """Whether packed lists on a GPU, or on each of several, leave so much for each vertex (and for each of the whole
-    graph), or cannot leave more."""
+    """Whether packed lists on a GPU, or lists on each of several, leave so much for each vertex (and for each of the
+    whole graph), or cannot leave more."""
     if vertex_bytes is None:
         return True
     whole = there.facts()
+    which = ("packed", "device") if "parts" in whole else ("packed",)
     for facts in whole.get("parts", [whole]):
-        if facts["placement"] != "packed" or facts["edge_bytes"] <= _NO_LISTS:
+        if facts["placement"] not in which or facts["edge_bytes"] <= _NO_LISTS:
             continue
         needed = vertex_bytes * facts["vertices"] + _core.cut_list_bytes(facts["edges"])
         if facts["room_bytes"] < needed + shared_bytes * whole["vertices"]:
@@ -374,10 +375,21 @@ def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -
     formed it. The two share the budget. packs: whether "auto" may stand for packed lists."""
     reversed_edges = _edges_in(graph)
     home = settle_home(graph, [gpu], placement, packs)
+    if home.share == 2:
+        _give_way(graph.T.formed(), [gpu])
     own = gpu_graph(graph, gpu, home.placement, home.share)
     if home.share == 2:
         return own, gpu_graph(graph.T.formed(), gpu, home.placement, 2)
     return own, None if reversed_edges is None else own
+
+
+def _give_way(reversed_edges: csr_array, gpus: list[int]) -> None:
+    """Frees reversed edges that have the whole budget, before the edges get half of it."""
+    derived, half = reversed_edges._derived, _budget(gpus, 2)
+    if derived.gpu_graph is not None and derived.gpu_graph[0][2] != half:
+        derived.gpu_graph = None
+    if derived.gpu_parts is not None and derived.gpu_parts[0][2] != half:
+        derived.gpu_parts = None
 
 
 def _edges_in(graph: csr_array) -> Any:
@@ -410,7 +422,7 @@ def gpu_parts(
     what lists leave for each vertex of a part and for each of the graph, if it is not what searches take."""
     key = (*_parts_key(gpus, placement, share), None if like is None else id(like))
     known = graph._derived.gpu_parts
-    needed = part_bytes if placement == "packed" else None
+    needed = part_bytes if placement in ("auto", "packed") else None
     if known is None or known[0] != key or not leaves(known[1], *(needed or (None,))):
         graph._derived.gpu_parts = known = None
         # `like` is kept as long as its identity stands for it
@@ -430,6 +442,8 @@ def gpu_parts_pair(
         raise ValueError(ON_ITS_GPU)
     reversed_edges = edges_in(graph)
     home = settle_home(graph, gpus, placement, packs)
+    if home.share == 2:
+        _give_way(graph.T.formed(), gpus)
     own = gpu_parts(graph, gpus, home.placement, home.share)
     if home.share == 2:
         return own, gpu_parts(graph.T.formed(), gpus, home.placement, 2, own)

@@ -69,4 +69,6 @@ def one_way(
     if graph.place == "device":
         raise ValueError(ON_ITS_GPU)
     home = settle_one_way(graph, gpus, placement, packs, *part_bytes)
+    if home.share == 2:  # searches have placed them, cut as the edges that they reverse
+        return graph._derived.gpu_parts[1]
     return gpu_parts(graph, gpus, home.placement, home.share, part_bytes=part_bytes)

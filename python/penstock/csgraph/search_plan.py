@@ -16,6 +16,7 @@ from penstock.csgraph._gpu import (
     chosen_gpus,
     gpu_pack_seconds,
     knows_gpu_graph,
+    leaves,
     room_of_each,
     room_there,
     settle_home,
@@ -216,6 +217,12 @@ def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
     )
 
 
+def _takes(function: str, gpus: list[int]) -> tuple[int, ...]:
+    """What that function takes on a GPU for each vertex; on several, for those of a part and for all of the graph."""
+    alone, part = _TAKES[function]
+    return (alone,) if len(gpus) == 1 else part
+
+
 def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) -> SearchPlan:
     share, sizes = 1, None
     asked: dict[str, Any] = {}
@@ -223,8 +230,7 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
         if function == "pagerank" and not graph._derived.symmetric_pattern:
             known = graph._derived.transpose  # its lists are those that are read
             graph = known if isinstance(known, csr_array) else graph
-        alone, part = _TAKES[function]
-        takes = (alone,) if len(gpus) == 1 else part
+        takes = _takes(function, gpus)
         asked = dict(zip(("vertex_bytes", "shared_vertex_bytes"), takes, strict=False))
         home = settle_one_way(graph, gpus, how.home, how.access == "auto", *takes)
         placement, reason, share = home.placement, home.reason, home.share
@@ -302,7 +308,9 @@ def _told(
     else:
         setup = gpu_pack_seconds(graph, gpus[0], len(set(gpus)))
     if knows_gpu_graph(graph, gpus, placement, share, 4 if paths and lists == "packed" else 0):
-        setup = 0.0
+        there = graph._derived.gpu_graph if several == 1 else graph._derived.gpu_parts
+        if function not in _TAKES or leaves(there[1], *_takes(function, gpus)):
+            setup = 0.0
     return SearchPlan(
         function=function,
         device=tuple(gpus),

@@ -44,8 +44,9 @@ def triangle_count(
     edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU orients and
     sorts the edges in its own memory, where about 12 bytes an entry and 50 a vertex are free for that, or takes them
     from packed lists that searches of the same GPU have left there; otherwise it gets them from the CPU. It looks lists
-    up in tables in its shared memory. Several GPUs have a range of the oriented lists each: they come from host memory,
-    and each GPU looks its own up in those of all, which it reads once where they are.
+    up in tables in its shared memory. Several GPUs have a range of the oriented lists each: the first one
+    orients the edges if it has room, these go to host memory and from there to all, and each GPU looks its own up in
+    those of all, which it reads once where they are.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 5, ([0, 1, 2, 3, 3], [1, 2, 0, 0, 1])), shape=(4, 4))
@@ -161,8 +162,7 @@ def _counted(
     if several and graph.place == "device":
         raise ValueError(ON_ITS_GPU)
     # Several GPUs divide lists that are in host memory.
-    edges, lists, placement = _oriented_for(graph, gpus[0], "pinned" if several else on.home)
-    placement = on.home if several else placement
+    edges, lists, placement = _oriented_for(graph, gpus[0], on.home, several)
     on_gpu = one_way(lists, gpus, placement, on.access == "auto", _VERTEX_BYTES, _PART_BYTES)
     run = _core.triangles_parts if several else _core.triangles_gpu
     total, of_vertex, told = run(on_gpu, edges, each, on.access, count=on.counted)
@@ -180,16 +180,18 @@ def _oriented(graph: csr_array) -> Any:
     return known
 
 
-def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_array, str]:
+def _oriented_for(
+    graph: csr_array, gpu: int, placement: str, several: bool = False
+) -> tuple[Any, csr_array, str]:
     """(oriented edges, their lists as a matrix, where these are to be placed) for a count on that GPU. They are made
     out of packed lists that it has; or out of the edges, where its memory suffices and the lists may stay there; else
-    by the CPU."""
+    by the CPU. several: for that GPU and others, to host memory."""
     derived = graph._derived
-    key = (gpu, options.device_memory or 0, placement in ("auto", "device"))
+    key = (gpu, options.device_memory or 0, placement in ("auto", "device") and not several)
     kept = derived.oriented_gpu
     if kept is None or kept[0] != key:
         derived.oriented_gpu = None  # what it held is free for the new one
-        made = _oriented_there(graph, *key)
+        made = _oriented_there(graph, *key, several)
         kept = key, made, None if made is None else csr_array._wrap(made.lists)
         derived.oriented_gpu = kept
         if made is not None and made.simple and derived.simple is None:
@@ -207,17 +209,23 @@ def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_
     return edges, derived.oriented_lists, placement
 
 
-def _oriented_there(graph: csr_array, gpu: int, memory: int, stays: bool) -> Any:
-    """Edges that a GPU has oriented, None where it cannot; stays: its lists may be in its memory."""
+def _oriented_there(
+    graph: csr_array, gpu: int, memory: int, stays: bool, several: bool = False
+) -> Any:
+    """Edges that a GPU has oriented, None where it cannot; stays: its lists may be in its memory; several: they are
+    taken to host memory."""
     packed = _packed_on(graph, gpu)
     if packed is not None:
         made = _core.orient_packed_gpu(packed, not stays)
         if made is not None:
             return made
-    if not stays:
+    if not (stays or several):
         return None
     symmetric = bool(graph._derived.symmetric_pattern)
-    return _core.orient_edges_gpu(graph._core, gpu, memory, symmetric)
+    made = _core.orient_edges_gpu(graph._core, gpu, memory, symmetric)
+    if several and made is not None:
+        made.take_to_host()
+    return made
 
 
 def _packed_on(graph: csr_array, gpu: int) -> Any:

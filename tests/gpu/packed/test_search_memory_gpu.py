@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from graphs import named, sources
+from graphs import sources
 from penstock.csgraph import GpuOptions
 
 import penstock as ps
@@ -12,8 +12,9 @@ pytestmark = pytest.mark.gpu
 PINNED = GpuOptions(placement="pinned")
 
 
-def a_graph():
-    a = ps.csr_array._wrap(ps.generate.rmat(15, seed=2)._core)
+def a_graph(scale=15):
+    """Of scale 19 where shortest paths take part: their small windows take 9 MB of any graph."""
+    a = ps.generate.rmat(scale, seed=2)
     a._derived.symmetric_pattern = True
     return a
 
@@ -51,7 +52,7 @@ def test_a_sample_comes_when_there_is_room_for_it():
 
 @pytest.mark.parametrize("rows", [1, 6, 40])
 def test_many_searches_leave_room_for_the_next(rows):
-    a = a_graph()
+    a = a_graph(19)
     roots = np.asarray(sources(a, 60))[:64]
     expected = ps.csgraph.bfs(a, 5, device="cpu")
     with ps.options(device_memory=int(budget(a, 52 + 4 * rows))):
@@ -66,7 +67,7 @@ def test_many_searches_leave_room_for_the_next(rows):
             found = ps.csgraph.sssp(a, 5, device=0, gpu_options=PINNED)
             assert count == ps.csgraph.connected_components(a, device="cpu")[0]
             assert np.array_equal(found, ps.csgraph.sssp(a, 5, device="cpu"))
-        for row, root in zip(many, roots, strict=True):
+        for row, root in list(zip(many, roots, strict=True))[::10]:
             assert np.array_equal(row, ps.csgraph.bfs(a, int(root), device="cpu"))
         facts = a._derived.gpu_graph[1].facts()
         assert facts["used_bytes"] <= facts["budget"]
@@ -84,7 +85,7 @@ def test_a_search_that_fails_takes_nothing():
 
 
 def test_weights_leave_the_account_with_the_search_that_placed_them():
-    a = named("rmat_16")
+    a = a_graph(19)
     weights = np.random.default_rng(3).integers(1, 100, a.nnz).astype(np.float32)
     w = ps.csr_array._from_parts(*a.shape, a.indptr, a.indices, weights)
     w._derived.symmetric_pattern = True
@@ -100,3 +101,22 @@ def test_weights_leave_the_account_with_the_search_that_placed_them():
             ps.csgraph.bfs(w, sources=[1, 2], device=0, gpu_options=how)  # takes its place
             assert w._derived.gpu_graph[1].facts()["edge_bytes"] == 4 * a.nnz
         assert len(edges) == 1 and edges.pop() > 4 * a.nnz
+
+
+def test_shortest_paths_take_the_room_of_what_searches_keep():
+    """Weights with fractions take as much as the lists; the sample and the arrays of BFS give way, on every call."""
+    a = a_graph(19)
+    weights = np.random.default_rng(3).random(a.nnz, np.float32) + 0.5
+    w = ps.csr_array._from_parts(*a.shape, a.indptr, a.indices, weights)
+    w._derived.symmetric_pattern = True
+    how = GpuOptions(placement="device")
+    expected = ps.csgraph.sssp(w, 3, device="cpu")
+    levels = ps.csgraph.bfs(w, 3, device="cpu")
+    with ps.options(device_memory=int(8 * a.nnz + budget(a, 44))):
+        for _ in range(2):
+            assert np.array_equal(ps.csgraph.bfs(w, 3, device=0, gpu_options=how), levels)
+            found, tree = ps.csgraph.sssp(w, 3, device=0, return_predecessors=True, gpu_options=how)
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            facts = w._derived.gpu_graph[1].facts()
+            assert facts["placement"] == "device" and facts["used_bytes"] <= facts["budget"]
+            ps.csgraph.verify_sssp(w, 3, found, tree)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from graphs import graph, named
 from odd_graphs import ODD, shape
-from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
 from penstock.csgraph._graph import incoming, simple, without_repeats
 
@@ -45,14 +44,18 @@ def gpus(request):
 
 
 def budget(lists, near, gpus, part_bytes):
-    """Bytes with which about such a share of the packed lists stays on each GPU; None is no limit."""
-    if near is None:
-        return None
-    n, facts = lists.shape[0], packed_lists(lists).facts()
+    """Bytes with which about such a share of the packed lists stays on each GPU."""
     own, shared = part_bytes
-    fixed = (16 << 20) + _core.cut_list_bytes(lists.nnz) + (1 << 16) + (own + shared) * n
-    each = facts["head_bytes"] + fixed + int(near * facts["list_bytes"] / len(gpus))
-    return each * max(gpus.count(gpu) for gpu in gpus)
+    parts = _core.gpu_parts(lists._core, gpus, "packed").facts()["parts"]
+    needed = [
+        f["offset_bytes"]
+        + int(near * f["edge_bytes"])
+        + own * f["vertices"]
+        + shared * lists.shape[0]
+        + _core.cut_list_bytes(f["edges"])
+        for f in parts
+    ]
+    return (min(needed) + (16 << 20) + (1 << 12)) * max(gpus.count(gpu) for gpu in gpus)
 
 
 def run(function, a, gpus, how, limit=None, **more):
@@ -81,7 +84,7 @@ def test_betweenness(name, gpus):
 
 
 @pytest.mark.parametrize("near", [0.5, 0])
-@pytest.mark.parametrize("name", ["late_hub", "rmat_16", "hubs", "directed"])
+@pytest.mark.parametrize("name", ["late_hub", "rmat_16", "random_order", "directed"])
 def test_betweenness_where_lists_come_over_the_link(name, near, gpus):
     a = shape(name)
     expected = ps.csgraph.betweenness_centrality(a, k=3, device="cpu")
@@ -89,8 +92,8 @@ def test_betweenness_where_lists_come_over_the_link(name, near, gpus):
     for how in HOWS[:2]:
         got, event = run(ps.csgraph.betweenness_centrality, a, gpus, how, limit, k=3)
         np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12, err_msg=name)
-        assert near or event["graph"]["far_bytes"] > 0
-        assert not how.counted or (event["read"]["bytes"] > 0) == (event["graph"]["far_bytes"] > 0)
+        assert event["graph"]["far_bytes"] > 0
+        assert not how.counted or event["read"]["bytes"] > 0
 
 
 def test_sources_with_too_many_paths(gpus):
@@ -101,9 +104,12 @@ def test_sources_with_too_many_paths(gpus):
     heads = np.concatenate([3 * left + 1, 3 * left + 2, 3 * left + 3, 3 * left + 3])
     a = graph(3 * rungs + 1, tails, heads)
     expected = ps.csgraph.betweenness_centrality(a, k=4, device="cpu")
-    got, event = run(ps.csgraph.betweenness_centrality, a, gpus, PACKED, k=4)
-    assert event["on_cpu"] > 0
-    np.testing.assert_allclose(got, expected, rtol=1e-9)
+    left = set()
+    for of in (gpus, gpus * 2, gpus * 3):  # more threads than a small machine has
+        got, event = run(ps.csgraph.betweenness_centrality, a, of, PACKED, k=4)
+        left.add(event["on_cpu"])
+        np.testing.assert_allclose(got, expected, rtol=1e-9)
+    assert len(left) == 1 and left.pop() > 0
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -131,7 +137,7 @@ def test_pagerank_where_lists_come_over_the_link(near, gpus):
         limit = budget(incoming(a), near, gpus, (8, 48))
         got, event = run(ps.csgraph.pagerank, a, gpus, HOWS[1], limit, **how)
         assert np.abs(got - expected).sum() < 1e-6, name
-        assert near or (event["graph"]["far_bytes"] > 0 and event["read"]["bytes"] > 0)
+        assert event["graph"]["far_bytes"] > 0 and event["read"]["bytes"] > 0
 
 
 def test_pagerank_into_an_array_on_the_first_gpu(gpus):
@@ -156,18 +162,19 @@ def test_triangles(name, gpus):
 
 @pytest.mark.parametrize("near", [0.5, 0])
 def test_triangles_where_lists_come_over_the_link(near, gpus):
-    a = simple(named("rmat_16"))
+    a = simple(ps.csr_array._wrap(named("rmat_16")._core))  # without lists on a GPU
     expected = ps.csgraph.triangles(a, device="cpu")
     run(ps.csgraph.triangles, a, gpus, PACKED)
-    lists = a._derived.oriented_lists
-    got, event = run(ps.csgraph.triangles, a, gpus, HOWS[1], budget(lists, near, gpus, (16, 8)))
+    lists = ps.csr_array._wrap(_core.oriented_lists(_core.orient_edges(a._core)))
+    limit = budget(lists, near, gpus, (16, 8))
+    got, event = run(ps.csgraph.triangles, a, gpus, HOWS[1], limit)
     assert np.array_equal(got, expected)
-    assert near or (event["graph"]["far_bytes"] > 0 and event["read"]["bytes"] > 0)
+    assert event["graph"]["far_bytes"] > 0 and event["read"]["bytes"] > 0
 
 
 def test_without_room_for_the_vertices(gpus):
     a = shape("random_order")
-    with ps.options(device_memory=300_000):
+    with ps.options(device_memory=100_000):
         for function, more in (
             (ps.csgraph.pagerank, {}),
             (ps.csgraph.betweenness_centrality, {"k": 1}),

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from penstock.csgraph import GpuOptions, _gpu, _one_way, _packing, _ranks_gpu, triangle
-from penstock.csgraph._graph import simple
+from penstock.csgraph._graph import simple, without_repeats
 
 import penstock as ps
 from penstock import _core
@@ -107,6 +107,21 @@ def parts_there(n, edges, *rooms):
     return there
 
 
+@pytest.mark.parametrize("enough", [True, False])
+def test_parts_beside_the_reversed_edges_are_taken_where_they_leave_room(
+    fresh, gpus, monkeypatch, enough
+):
+    n, e, budget = fresh.shape[0], fresh.nnz, 1 << 30
+    own, shared = PARTS["pagerank"]
+    needed = own * -(-n // 2) + shared * n + _core.cut_list_bytes(-(-e // 2))
+    there = parts_there(n, e, needed, needed - (0 if enough else 1))
+    fresh._derived.gpu_parts = ((0, 1), "packed", budget // 2, 12345), there, "cut alike"
+    monkeypatch.setattr(_core, "gpu_parts", lambda *_, **__: "made anew")
+    with ps.options(device_memory=budget):
+        got = _one_way.one_way(fresh, [0, 1], "packed", True, 32, (own, shared))
+    assert got is there if enough else got == "made anew"
+
+
 def test_over_several_gpus(fresh, gpus, monkeypatch):
     n, e = fresh.shape[0], fresh.nnz
     own, shared = PARTS["betweenness_centrality"]
@@ -131,13 +146,61 @@ def test_over_several_gpus(fresh, gpus, monkeypatch):
             assert (got is not there) == again
             more = {"vertex_bytes": own, "shared_vertex_bytes": shared}
             assert made == ([([0, 1], "packed", more)] if again else [])
-    # Where half of the graph fits packed beside what the algorithm takes, and a byte less.
-    packed = _gpu.sizes_of_packed(fresh)["packed_bytes"]
-    least = -(-packed // 2) + needed + (16 << 20)
-    for room_of_one, home in ((least + 4096, "packed"), (least - 4096, "auto")):
-        with ps.options(device_memory=room_of_one):
-            found = _one_way.settle_one_way(fresh, [0, 1], "auto", True, own, shared)
-            assert found.placement == home, (room_of_one, found)
+    # Half of the graph fits packed beside what the algorithm takes, and with less room it does not.
+    sizes = _gpu.sizes_of_packed(fresh)
+    least = -(-sizes["packed_bytes"] // 2) + needed + (16 << 20)
+    asked = {"vertex_bytes": own, "shared_vertex_bytes": shared}
+    for room_of_one, fits in ((least + 1, True), (least - 1, False)):
+        there = _gpu.room_there(fresh, [0, 1], (room_of_one, 0), "packed", sizes, **asked)
+        assert _gpu.holds(there) == fits, (room_of_one, there)
+        more = {**asked, "shared_vertex_bytes": shared + 1}
+        assert not _gpu.holds(
+            _gpu.room_there(fresh, [0, 1], (room_of_one, 0), "packed", sizes, **more)
+        )
+
+
+def test_what_several_gpus_are_asked(gpus, monkeypatch):
+    """Their core's functions, with the parts of the lists that each algorithm reads; one GPU in a list is one GPU."""
+    rng = np.random.default_rng(4)
+    a = ps.csr_array(
+        (np.ones(300, bool), (rng.integers(0, 90, 300), rng.integers(0, 90, 300))), shape=(90, 90)
+    )
+    asked = []
+
+    def made(kind):
+        def make(core, where, placement, *rest, **more):
+            asked.append((kind, core.nnz, where, placement))
+            return parts_there(90, core.nnz, 1 << 20, 1 << 20)
+
+        return make
+
+    monkeypatch.setattr(_core, "gpu_parts", made("parts"))
+    monkeypatch.setattr(_core, "gpu_graph", made("graph"))
+    told = {"seconds": 0.0, "read": None}
+    ranks, sums, counts = rng.random(90), rng.random(90), rng.integers(0, 9, 90)
+    for name in ("pagerank_lists", "pagerank_parts"):
+        monkeypatch.setattr(_core, name, lambda *_: (ranks, 3, 1e-9, True, told))
+    for name in ("betweenness_gpu", "betweenness_parts"):
+        left = np.zeros(0, np.int32)
+        monkeypatch.setattr(
+            _core, name, lambda *_, left=left, **more: (sums * more["scale"], left, told)
+        )
+    monkeypatch.setattr(_core, "triangles_parts", lambda *_, **__: (7, counts, told))
+    monkeypatch.setattr(_core, "orient_edges_gpu", lambda *_: None)  # the CPU orients
+    how = GpuOptions(placement="packed")
+    graph = without_repeats(a)
+    for device, kind in (([0, 1], "parts"), ([1], "graph")):
+        asked.clear()
+        assert ps.csgraph.pagerank(a, device=device, gpu_options=how) is ranks
+        got = ps.csgraph.betweenness_centrality(a, device=device, gpu_options=how, normalized=False)
+        np.testing.assert_allclose(got, sums)
+        where = device if kind == "parts" else device[0]
+        wanted = [(kind, a.nnz, where, "packed"), (kind, graph.nnz, where, "packed")]
+        assert asked == wanted
+    asked.clear()
+    assert ps.csgraph.triangle_count(a, device=[0, 1], gpu_options=how) == 7
+    assert ps.csgraph.triangles(a, device=[0, 1], gpu_options=how) is counts
+    assert asked == [("parts", simple(a).nnz // 2, [0, 1], "packed")]
 
 
 def test_bytes_of_the_vectors():
@@ -217,6 +280,18 @@ def test_triangles_orient_out_of_packed_lists(gpus, monkeypatch):
     a._derived.gpu_graph = (1, "packed", 0, 0), there  # of another GPU
     edges, _, _ = triangle._oriented_for(a, 0, "pinned")
     assert not isinstance(edges, Made) and not asked
+
+
+def test_explained_where_lists_are_placed_anew(fresh, gpus):
+    """Lists that are there, and leave too little for the vertices, are packed again: that takes time."""
+    n, e = fresh.shape[0], fresh.nnz
+    how = GpuOptions(placement="packed")
+    with ps.options(device_memory=1 << 30):
+        for vertex_bytes, again in ((BETWEEN, False), (18, True)):
+            there = There(n, e, vertex_bytes * n + _core.cut_list_bytes(e))
+            fresh._derived.gpu_graph = (0, "packed", 1 << 30, 0), there
+            plan = ps.csgraph.explain(fresh, "betweenness_centrality", device=0, gpu_options=how)
+            assert (plan.first_call_seconds > 0) == again
 
 
 def test_explained(fresh, gpus):

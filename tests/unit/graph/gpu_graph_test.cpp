@@ -158,6 +158,9 @@ TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
   part.budget += kSharedVertexBytes * 8 * n + cut_list_bytes(edges);
   EXPECT_EQ(graph_room(part).placement, EdgePlacement::device);
   EXPECT_EQ(graph_room(part).vertex_bytes, kVertexBytes * n + kSharedVertexBytes * 8 * n);
+  part.each_vertex = 5, part.shared_vertex = 20;  // of another algorithm
+  EXPECT_EQ(graph_room(part).placement, EdgePlacement::pinned);
+  EXPECT_EQ(graph_room(part).vertex_bytes, 5 * n + 20 * 8 * n);
   auto lengths = all;
   lengths.along_bytes = 7;
   EXPECT_EQ(graph_room(lengths).list_bytes, there.list_bytes + 7);

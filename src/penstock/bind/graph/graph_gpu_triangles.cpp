@@ -71,6 +71,18 @@ Array<const Index> numbers_of(const OrientedOnGpu& e) {
   synchronize(stream);
   return copy;
 }
+/// Takes the lists to pinned memory, where several GPUs read them; what one GPU counts with besides goes.
+void take_to_host(OrientedOnGpu& e) {
+  if (e.lists.indptr.place.memory != Memory::device) return;
+  const OwnedStream stream(Where{e.lists.indptr.place.ordinal});
+  const auto offsets = allocate<Offset>(e.lists.indptr.size, {Memory::pinned});
+  const auto ends = allocate<Index>(e.lists.indices.size, {Memory::pinned});
+  copy_async(offsets.data, e.lists.indptr.data, offsets.bytes(), stream);
+  copy_async(ends.data, e.lists.indices.data, ends.bytes(), stream);
+  synchronize(stream);
+  e.lists = {e.lists.rows, e.lists.cols, offsets, ends, {}};
+  e.incoming = {};
+}
 Array<const Index> numbers_of(const OrientedEdges& e) {
   if (e.vertex.size == 0) return {};
   const auto number = allocate<Index>(e.vertex.size);
@@ -173,6 +185,13 @@ void graph_gpu_triangles(nb::module_& m) {
             return numbers.size == 0 ? nb::object(nb::none()) : as_result(numbers);
           },
           "The number of each vertex, copied to host memory; None where numbers are the vertices.")
+      .def(
+          "take_to_host",
+          [](OrientedOnGpu& e) {
+            const nb::gil_scoped_release release;
+            take_to_host(e);
+          },
+          "Moves the lists to pinned memory.")
       .def_ro("simple", &OrientedOnGpu::simple, "Whether the matrix was simple and symmetric as it came.")
       .def_prop_ro("facts", [](const OrientedOnGpu& e) {
         nb::dict d;

@@ -227,7 +227,9 @@ class Member {
     mine().too_many = work_.look().too_many != 0;
     mine().sizes.assign(work_.sizes(), work_.sizes() + parts_.count());
     all_.team.meet();
-    return std::ranges::none_of(all_.entries, [](const auto& e) { return e.too_many; });
+    const bool fine = std::ranges::none_of(all_.entries, [](const auto& e) { return e.too_many; });
+    if (!fine) all_.team.meet();  // all have read the flags before the next source writes them
+    return fine;
   }
 
   void take_paths(Index depth) {
@@ -315,6 +317,9 @@ BetweennessGpuResult betweenness_parts_gpu(GpuParts& g, std::span<const Index> s
     auto& part = g.part(i);
     part.make_room(PartCentrality::bytes(part, g.count()));
     all.entries[static_cast<std::size_t>(i)].work = std::make_unique<PartCentrality>(part, g.count());
+    // What searches take besides stays free.
+    const auto later = (kVertexBytes + 16) * part.vertices() + kSharedVertexBytes * part.all_vertices();
+    if (options.cache && part.left() > later) part.make_cache(part.left() - later);
   }
   all.team.run([&](int me) { Member(all, g, me, options).run(sources); });
   for (const auto& entry : all.entries)

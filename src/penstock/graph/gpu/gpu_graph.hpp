@@ -117,6 +117,9 @@ class GpuGraph {
   const Array<const Offset>& offsets() const {
     return offsets_;
   }  // on the device; none if the lists are packed
+  /// Where the edges are that it has, in the memory of the placement; null if the lists are packed. view().edges is as far before it as
+  /// offsets say.
+  const Index* edges_begin() const { return edges_begin_; }
   std::mutex& turn() { return turn_; }
 
   /// What kernels get. It is valid until the next make_*. Its counters are those of `counts()`.
@@ -240,6 +243,7 @@ class GpuGraph {
   Array<const Offset> offsets_;      // on the device
   Array<const Offset> all_offsets_;  // of the whole graph, in the memory in which they were given
   std::shared_ptr<void> edges_;
+  const Index* edges_begin_ = nullptr;
   std::shared_ptr<const PackedLists> packed_lists_;  // in host memory, if they are there
   std::optional<PackedOnGpu> packed_there_;          // if the GPU packed them
   std::shared_ptr<void> packed_[4];  // bases, heads, and words on the device; words in pinned memory

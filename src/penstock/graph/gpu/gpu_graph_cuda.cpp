@@ -98,11 +98,10 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
   }
   const void* placed = nullptr;
   edges_ = place(bytes_of(own), bytes_of(edges), &placed, facts_.edge_bytes);
+  edges_begin_ = static_cast<const Index*>(placed);
   counts_ = take<LinkCounts>(1, "counters");
-  view_ = {.vertices = vertices(),
-           .offsets = offsets_.data,
-           .edges = static_cast<const Index*>(placed) - base,
-           .counts = counts_.data};
+  view_ = {
+      .vertices = vertices(), .offsets = offsets_.data, .edges = edges_begin_ - base, .counts = counts_.data};
   clear_counts();
   synchronize(stream());
 }

@@ -16,16 +16,18 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   require(size == 4 || size == 8 || size == 16,
           "a sample holds 4, 8 or 16 neighbours of every vertex, not " + std::to_string(size));
   if (sample_asked_ >= size && sample_kind_ == kind) return;
-  const ScopedTimer timer(&(facts_.sample_seconds = 0));
-  forget_sample();
   // The arrays of the vertices count once, also where they are there already.
-  const auto most =
-      facts_.room() - counts_.bytes() - (cache_kind_ == CacheOf::longest ? 0 : facts_.cache_bytes);
+  const bool part = vertices() < all_vertices();
+  const auto most = facts_.room() - counts_.bytes() -
+                    (cache_kind_ == CacheOf::longest ? 0 : facts_.cache_bytes) -
+                    (part ? kSharedVertexBytes * all_vertices() : 0);
   const bool given = given_.kind == kind && given_.size == choose_sample(vertices(), edges(), most, size);
-  const bool degrees = vertices() < all_vertices() && kind == SampleOf::highest_degree && !given;
+  const bool degrees = part && kind == SampleOf::highest_degree && !given;
   const auto beside = degrees ? all_offsets_.bytes() : 0;
   const int slots = choose_sample(vertices(), edges(), most - beside, size);
-  if (slots == 0) return;  // there may be more room later
+  if (slots == 0) return;  // there may be more room later; another sample stays
+  const ScopedTimer timer(&(facts_.sample_seconds = 0));
+  forget_sample();
   make_room(4 * vertices() * slots + beside);
   try {
     fill_sample(kind, slots, given);

@@ -67,7 +67,7 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
     (room.placement == EdgePlacement::device ? room.list_bytes : room.far_bytes) =
         4 * r.edges + r.along_bytes;
   }
-  room.sample = r.sample > 0 ? choose_sample(n, r.edges, left(), r.sample) : 0;
+  room.sample = r.sample > 0 ? choose_sample(n, r.edges, left() - shared, r.sample) : 0;
   room.sample_bytes = 4 * n * room.sample;
   const bool lists_far = room.placement != EdgePlacement::device && room.placement != EdgePlacement::packed;
   if (r.cache && lists_far)

@@ -56,10 +56,11 @@ class ListsFor {
       p.near = copy(p.near, p.near_words + kPackedPad);
       return;
     }
-    const bool far = part.placement() != EdgePlacement::device;
-    if (reaches(view_.offsets) && (far || reaches(view_.edges))) return;
+    const bool far = part.placement() != EdgePlacement::device || part.edges() == 0;
+    if (reaches(view_.offsets) && (far || reaches(part.edges_begin()))) return;
     view_.offsets = copy(view_.offsets, n + 1);
-    if (!far) view_.edges = copy(view_.edges + view_.offsets[0], part.edges()) - view_.offsets[0];
+    const auto before = part.edges_begin() - view_.edges;
+    if (!far) view_.edges = copy(part.edges_begin(), part.edges()) - before;
   }
   const ListView& view() const { return view_; }
 
@@ -75,6 +76,12 @@ class ListsFor {
   ListView view_;
   Stream stream_;
   std::vector<std::shared_ptr<void>> owners_;
+};
+
+/// On the way out, waits for what uses the objects that were made before it.
+struct Ended {
+  Stream stream;
+  ~Ended() { drain(stream); }
 };
 
 struct Counted {
@@ -97,8 +104,10 @@ void count_part(Counted& all, GpuParts& g, int me, const TrianglesGpuOptions& op
       .counts = own.counts.data()};
   fill_async(own.counts.data(), 0, own.counts.bytes(), stream);
   fill_async(own.cells.data(), 0, own.cells.bytes(), stream);
-  std::vector<std::unique_ptr<ListsFor>> lists;  // the kernels read them until the end
-  for (int k = 0; k < members; ++k) {            // not all walk the lists of one GPU at once
+  gpu::TriangleCounts found;
+  std::vector<std::unique_ptr<ListsFor>> lists;
+  const Ended ended{stream};           // the kernels read the lists until the end
+  for (int k = 0; k < members; ++k) {  // not all walk the lists of one GPU at once
     const auto& from = g.part((me + k) % members);
     lists.push_back(std::make_unique<ListsFor>(from, own.g));
     fill_async(&own.counts.data()->chunks, 0, 2 * sizeof(Index), stream);
@@ -106,7 +115,6 @@ void count_part(Counted& all, GpuParts& g, int me, const TrianglesGpuOptions& op
                     Index(own.g.first_vertex()), state, options.count, stream);
     if (me == 0) poll_interrupt();
   }
-  gpu::TriangleCounts found;
   copy_async(&found, own.counts.data(), sizeof found, stream);
   record(own.counted, stream);
   synchronize(stream);
