@@ -274,8 +274,9 @@ class TileMatrix {
   TileHere async_get_rows(std::int64_t i, std::int64_t j, Span rows);
   TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named);
   /// The same of a sparse tile: `offsets` has the offsets of these rows and of the ones after them. What comes is a sparse
-  /// tile whose other rows are empty.
-  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named, const TileHere& offsets);
+  /// tile whose other rows are empty. `entries`: how many these rows have; below 0 they are counted.
+  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named, const TileHere& offsets,
+                          Offset entries = -1);
   /// The columns of a sparse tile with entries. `here` has its bytes; what is found for an own tile is kept.
   TileRows columns_met(std::int64_t i, std::int64_t j, const TileHere& here);
   /// The tile in host memory, wherever the tiles are; the second call also waits for it.
