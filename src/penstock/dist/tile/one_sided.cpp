@@ -244,7 +244,8 @@ class OneSidedProduct {
     for (int n = 0; n < std::min<std::int64_t>(ahead_, std::ssize(under_way_)); ++n)
       ask_for_b(under_way_[static_cast<std::size_t>(n)]);
     const auto& p = products()[static_cast<std::size_t>(current_.product)];
-    const TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, left_of(p))};
+    TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, left_of(p))};
+    if (left_of(p).mine(p.i, p.k)) left.memo = &left_of(p).memo(p.i, p.k);
     const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, right_of(p))};
     const TileView mask{options_.mask ? current_.mask.data() : nullptr, current_.mask.tile()};
     times_.communication += clock_.lap();

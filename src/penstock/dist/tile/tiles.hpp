@@ -279,6 +279,8 @@ class TileMatrix {
                           Offset entries = -1);
   /// The columns of a sparse tile with entries. `here` has its bytes; what is found for an own tile is kept.
   TileRows columns_met(std::int64_t i, std::int64_t j, const TileHere& here);
+  /// A place for what products derive of an own tile; empty again when the tile gets other entries.
+  std::shared_ptr<void>& memo(std::int64_t i, std::int64_t j) { return memos_[map_.number(i, j)]; }
   /// The tile in host memory, wherever the tiles are; the second call also waits for it.
   TileHere async_get_on_host(std::int64_t i, std::int64_t j);
   TileHere get_on_host(std::int64_t i, std::int64_t j);
@@ -340,6 +342,7 @@ class TileMatrix {
   /// Fetched tiles that someone may still hold, by their number.
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_, held_on_host_;
   std::map<std::int64_t, TileRows> columns_met_;
+  std::map<std::int64_t, std::shared_ptr<void>> memos_;
   std::map<std::int64_t, int> moved_;  // ranks that have tiles in place of their owners
   std::shared_ptr<TileSplit> split_;
   std::shared_ptr<TileHere::Pool> pool_;
