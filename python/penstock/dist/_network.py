@@ -99,9 +99,7 @@ class Network:
     # (bytes of x, seconds that an entry takes longer where it reads x at random), ascending. Empty: not known.
     gather_s: tuple[tuple[float, float], ...] = ()
     threads: int = 0  # of each rank that was measured; 0: not known
-    gathers: bool = (
-        True  # single rows of a dense tile travel, not all between the first and the last
-    )
+    gathers: bool = True  # single rows of a dense tile travel, not all from one to another
 
     def __post_init__(self) -> None:
         for what, link in (("inside", self.inside), ("outside", self.outside)):

@@ -96,15 +96,13 @@ class DeviceWork : public Outcome {
     comm_.all_reduce(sums, Reduce::sum);
     return sums;
   }
-  /// Begins the same, so that products can be computed while the sums travel: finish_total() ends it.
+  /// Begins the same: finish_total() ends it. What the caller queues between them is queued before the host waits for the sums, so that
+  /// the device works while these travel, and while the host waits.
   void start_total(std::size_t k) {
-    wait_here();
-    comm_.start_sum({sums_.data, k});
+    mark_sums();
+    started_ = k;
   }
-  std::span<const double> finish_total() {
-    comm_.finish_sum();
-    return {sums_.data, static_cast<std::size_t>(sums_.size)};
-  }
+  std::span<const double> finish_total() { return total(started_); }
 
   /// r = b - A x; its norm.
   double residual(T* r, bool x_is_zero = false) {
@@ -182,7 +180,7 @@ class DeviceWork : public Outcome {
   /// Waits for the stream, or for a mark on it; where it may wait for other ranks, with a limit.
   void wait_here() {
     const bool marked = std::exchange(marked_, false);
-    if (comm_.size() == 1) return synchronize(stream_);
+    if (comm_.size() == 1) return marked ? synchronize(Event(summed_)) : synchronize(stream_);
     if (!marked) record(summed_, stream_);
     synchronize_with(comm_, summed_, "the GPU's part of an iteration");
   }
@@ -197,6 +195,7 @@ class DeviceWork : public Outcome {
   SumParts parts_;
   OwnedEvent summed_;
   bool marked_ = false;
+  std::size_t started_ = 0;  // sums of start_total()
   DeviceVectors<T> vectors_;
   Array<double> sums_;
   std::int64_t moved_ = 0;

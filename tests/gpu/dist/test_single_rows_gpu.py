@@ -91,6 +91,24 @@ def test_spgemm_moves_what_the_cpu_moves(devices, dtype):
         assert here[2] == there[2], here[0]
 
 
+@pytest.mark.parametrize("devices", DEVICES, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_tiles_with_entries_in_few_rows(devices, dtype):
+    """Of a band a tile beside the diagonal has some in a corner: its sums are made apart."""
+    needs(devices)
+    A = ps.generate.banded(5_000, [-30, -1, 0, 2, 90], dtype=np.float64, seed=3)
+    A = ps.csr_array((np.arange(A.nnz) % 5 - 2.0, A.indices, A.indptr), shape=A.shape).astype(dtype)
+    X = np.random.default_rng(1).integers(-4, 5, (A.shape[1], 33)).astype(dtype)
+
+    def work(comm):
+        at = ps.dist.tiled_array(A, comm, 450, 450, (len(devices), 1), device=devices)
+        xt = ps.dist.tiled_array(X, like=at)
+        return [ps.dist.matmul(at, xt, stationary=s).collect() for s in ("c", "c", "b", "cover")]
+
+    for c in ps.dist.run(work, len(devices), timeout=120)[0]:
+        np.testing.assert_array_equal(c, A @ X)
+
+
 @pytest.mark.gpu_small
 @pytest.mark.parametrize("sparse", [False, True])
 def test_small(sparse):

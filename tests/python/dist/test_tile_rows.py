@@ -176,6 +176,16 @@ def test_ranges_of_bytes():
         device.barrier()
         device.get_ranges(out, 0, 5, np.array([[0, 40, 3], [7, 0, 2]]))
         np.testing.assert_array_equal(out[[0, 1, 40, 41, 42]], [12, 13, 5, 6, 7])
+        out[:] = 0
+        device.get_rows(out, other, 3, 5, np.array([0, 1, 11], np.int32))
+        np.testing.assert_array_equal(np.flatnonzero(out), [*range(10), *range(55, 60)])
+        np.testing.assert_array_equal(
+            out[[*range(10), *range(55, 60)]], [*range(3, 13), *range(58, 63)]
+        )
+        with pytest.raises(ValueError, match="from 0 on that ascend"):
+            device.get_rows(out, other, 3, 5, np.array([2, 2], np.int32))
+        with pytest.raises(ValueError, match="65 bytes at 0 of rank 0 lie outside"):
+            device.get_rows(out, 0, 0, 5, np.array([0, 12], np.int32))
         with pytest.raises(ValueError, match="8 bytes at 60 of rank 1 lie outside"):
             device.get_ranges(out, 1, 60, np.array([[0, 0, 8]]))
         device.barrier()

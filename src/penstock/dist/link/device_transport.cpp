@@ -102,7 +102,11 @@ Transport::Ticket DeviceTransport::get_rows(void* to, RemotePtr from, std::int64
                                             std::span<const std::int32_t> rows) {
   const auto place = device_place(where_);
   const bool there = where_.is_gpu() && !rows.empty() && place_of(rows.data()) == place;
-  if (there) require_in_arena(*this, from, row_bytes, 1, "get_rows");
+  if (there) {
+    require_in_arena(*this, from, row_bytes, 1, "get_rows");
+    require(place_of(to) == place,
+            "get_rows: the numbers are in a GPU's memory, so the rows must go there, too");
+  }
   const auto bytes =
       there ? std::ssize(rows) * row_bytes : require_rows(*this, from, row_bytes, rows, "get_rows");
   const auto* const source = address(from);

@@ -197,12 +197,13 @@ template <class V>
 template <Semiring S>
 void DistProductGpu<V>::multiply_edges(Links& l, const typename S::value_type* x, typename S::value_type* y,
                                        Scale<S> scale, Marks& m) {
-  l.x->end(side_);  // from here on x and y are complete for side_, too: the ghosts came after them
-  m.arrived.set(side_);
+  l.x->follow_beginning(side_);
   for (const auto& [part, plan] :
        {std::pair(own_rows(0, inner_), &l.before), std::pair(own_rows(inner_end_, a_.rows()), &l.after)})
     if (part.rows.rows > 0)
       block<S>(part.rows, x, y + part.first * l.columns, l.columns, scale, side_, *plan);
+  l.x->end(side_);
+  m.arrived.set(side_);
   add_halo<S>(l, halo_own_view_, l.halo_own, halo_rows_.data, scale.alpha, y, side_);
   record(edges_done_, side_);
 }

@@ -128,7 +128,7 @@ TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRo
 }
 
 TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named,
-                                    const TileHere& offsets) {
+                                    const TileHere& offsets, Offset entries) {
   require_tile(i, j);
   require(map_.sparse && map_.gathers, "offsets of rows are of sparse tiles whose rows can travel alone");
   TileHere here;
@@ -143,7 +143,9 @@ TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRo
     const auto* const from = reinterpret_cast<const Offset*>(offsets.data());
     RowsAlone alone;
     auto some = named;
-    if (on_device()) alone.entries = entries_of_named(named->begin(), named->list.size, from, work_stream());
+    if (on_device() && entries >= 0) alone.entries = entries;
+    else if (on_device())
+      alone.entries = entries_of_named(named->begin(), named->list.size, from, work_stream());
     else some = with_gaps(*named, from, 4 + bytes_of(map_.value), map_.range_bytes, alone);
     const auto& tile = map_.at(i, j);
     here.landing_ = land(blob_bytes(true, map_.value, tile.rows, tile.cols, alone.entries), false);
@@ -207,9 +209,10 @@ Transport::Ticket TileMatrix::start_rows_there(std::byte* to, std::int64_t i, st
   auto* const ends = reinterpret_cast<Offset*>(to);
   ends_of_named(named.begin(), named.list.size, from, tile.rows, ends, stream);
   if (entries % 2 != 0) fill_async(to + columns + entries * 4, 0, 4, stream);
-  synchronize(stream);
+  if (entries == 0) synchronize(stream);
   const auto* const there = transport_->reached({owner(i, j), tile.offset});
   return transport_->get_by(entries * (4 + value), [&](Stream copies) {
+    order(stream, copies);
     const auto copy = [&](std::int64_t first_there, std::int64_t first_here, int each) {
       copy_entries(named.begin(), named.list.size, from, there + first_there, ends, to + first_here, each,
                    copies);

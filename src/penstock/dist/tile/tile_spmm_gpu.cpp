@@ -38,6 +38,23 @@ struct DenseWorkshop {
   Array<std::byte> free;  // the largest that was given back
 };
 
+/// The rows of a tile with entries, and where their entries end: the same matrix without its empty rows.
+struct RowsMet {
+  RowsMet(const CsrView<One>& a, Stream stream)
+      : names(named_rows(a.indptr, a.rows, stream)),
+        ends(allocate<Offset>(names.size + 1, device_place(stream.where))) {
+    gather(a.indptr, names.data, names.size, sizeof(Offset), ends.data, stream);
+    copy_async(ends.data + names.size, a.indptr + a.rows, sizeof(Offset), stream);
+  }
+  Array<const Index> names;
+  Array<Offset> ends;
+};
+/// Sums of few rows are made apart and added: they are written, read, and added to rows of C, where else all rows of C are read
+/// and written.
+constexpr bool few_rows(std::int64_t met, std::int64_t all) {
+  return met >= 0 && static_cast<double>(met) < kFewRows * static_cast<double>(all);
+}
+
 template <Semiring S, class V>
 class DenseSumGpu final : public TileSum {
   using T = typename S::value_type;
@@ -71,9 +88,13 @@ class DenseSumGpu final : public TileSum {
     const auto rows = fresh_ && !marks_ ? Span{0, tile_.rows} : met;
     if (fresh_) written_ = rows;
     else if (!written_.covers(rows)) write_all();
-    const DenseView<T> y{data_ + rows.first * cols, rows.size(), cols, cols, 1};
-    const auto scale = std::exchange(fresh_, false) ? Scale<S>{} : Scale<S>::accumulate();
-    spmm_on<S, V>(rows_of<V>(a, rows), x, y, scale, here());
+    if (const bool first = std::exchange(fresh_, false);
+        !first && a.memo && few_rows(a.tile.rows_met, rows.size())) {
+      add_few(a, x);
+    } else {
+      const DenseView<T> y{data_ + rows.first * cols, rows.size(), cols, cols, 1};
+      spmm_on<S, V>(rows_of<V>(a, rows), x, y, first ? Scale<S>{} : Scale<S>::accumulate(), here());
+    }
     rows_ = rows_.with(met);
     if (marks_) mark_rows(csr_of<One>(a.data, a.tile).indptr, a.tile.rows, marks(), here());
     synchronize(here());
@@ -130,6 +151,20 @@ class DenseSumGpu final : public TileSum {
   /// Rows with their numbers that a piece of `most` bytes holds.
   std::int64_t rows_in(std::int64_t most) const {
     return (most - 2 * kDenseHeadGpu) / (row_bytes() + kRowName);
+  }
+
+  /// Adds a product of whose left factor few rows have entries.
+  void add_few(const TileView& a, const DenseView<const T>& x) {
+    auto few = csr_of<V>(a.data, a.tile);
+    if (!*a.memo) *a.memo = std::make_shared<RowsMet>(csr_of<One>(a.data, a.tile), here());
+    const auto& met = *static_cast<const RowsMet*>(a.memo->get());
+    few.rows = met.names.size, few.indptr = met.ends.data;
+    const auto sums = shop_->take(few.rows * row_bytes());
+    const DenseView<T> y{reinterpret_cast<T*>(sums.data), few.rows, tile_.cols, tile_.cols, 1};
+    spmm_on<S, V>(few, x, y, Scale<S>{}, here());
+    scatter_add<S>(y.data, met.names.data, few.rows, tile_.cols, data_, here());
+    synchronize(here());
+    shop_->give(sums);
   }
 
   void named_pieces(const Array<const Index>& names, std::int64_t step, const Piece& piece) {

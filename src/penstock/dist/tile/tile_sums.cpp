@@ -49,7 +49,10 @@ double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
       }
     bytes += (prefetch + kHeldBesides) * static_cast<double>(largest);
   }
-  return bytes + (b.map().sparse ? std::min(static_cast<double>(kJoinedBytes), all) : 0);
+  if (b.map().sparse) return bytes + std::min(static_cast<double>(kJoinedBytes), all);
+  // Sums of few rows, which are made apart.
+  return bytes + kFewRows * static_cast<double>(a.map().tile_rows) * static_cast<double>(b.map().tile_cols) *
+                     static_cast<double>(bytes_of(b.map().value));
 }
 
 /// Times the bytes of a rank's tiles that cutting them takes meanwhile: both parts, entries on their way, and numbers of rows.

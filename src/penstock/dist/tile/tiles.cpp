@@ -98,7 +98,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
     }
   transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
   map_.gathers = transport_->gets_rows(), map_.range_bytes = transport_->range_bytes();
-  held_.clear(), held_on_host_.clear(), columns_met_.clear(), split_ = nullptr;
+  held_.clear(), held_on_host_.clear(), columns_met_.clear(), memos_.clear(), split_ = nullptr;
   pool_ = nullptr;
   std::int64_t largest = 0;
   std::optional<OwnedStream> stream;
@@ -197,7 +197,8 @@ std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
 TileMatrix TileMatrix::elsewhere(std::shared_ptr<Transport> transport) const {
   auto out = *this;
   out.transport_ = std::move(transport), out.map_.range_bytes = 0;  // the same node's
-  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;
+  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.memos_.clear(),
+      out.split_ = nullptr;
   return out;
 }
 
@@ -225,7 +226,8 @@ TileMatrix TileMatrix::rows_of_tiles(std::int64_t first, std::int64_t last) cons
   }
   const auto across = map_.across();
   map.tiles.assign(map_.tiles.begin() + first * across, map_.tiles.begin() + last * across);
-  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;
+  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.memos_.clear(),
+      out.split_ = nullptr;
   return out;
 }
 

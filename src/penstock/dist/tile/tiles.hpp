@@ -274,10 +274,13 @@ class TileMatrix {
   TileHere async_get_rows(std::int64_t i, std::int64_t j, Span rows);
   TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named);
   /// The same of a sparse tile: `offsets` has the offsets of these rows and of the ones after them. What comes is a sparse
-  /// tile whose other rows are empty.
-  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named, const TileHere& offsets);
+  /// tile whose other rows are empty. `entries`: how many these rows have; below 0 they are counted.
+  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named, const TileHere& offsets,
+                          Offset entries = -1);
   /// The columns of a sparse tile with entries. `here` has its bytes; what is found for an own tile is kept.
   TileRows columns_met(std::int64_t i, std::int64_t j, const TileHere& here);
+  /// A place for what products derive of an own tile; empty again when the tile gets other entries.
+  std::shared_ptr<void>& memo(std::int64_t i, std::int64_t j) { return memos_[map_.number(i, j)]; }
   /// The tile in host memory, wherever the tiles are; the second call also waits for it.
   TileHere async_get_on_host(std::int64_t i, std::int64_t j);
   TileHere get_on_host(std::int64_t i, std::int64_t j);
@@ -339,6 +342,7 @@ class TileMatrix {
   /// Fetched tiles that someone may still hold, by their number.
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_, held_on_host_;
   std::map<std::int64_t, TileRows> columns_met_;
+  std::map<std::int64_t, std::shared_ptr<void>> memos_;
   std::map<std::int64_t, int> moved_;  // ranks that have tiles in place of their owners
   std::shared_ptr<TileSplit> split_;
   std::shared_ptr<TileHere::Pool> pool_;

@@ -2,7 +2,7 @@
 // lengths are sums over all ranks: twice in an iteration the host waits for its device's part, adds it up with those of the
 // other ranks, and gives the sum to the next pass. A diagonal M is part of the passes; any other M is applied between them. Where a
 // pass over one vector takes less time than the ranks need for a sum, x is advanced while the second sum is on its way: one vector
-// more is read, and a wait is hidden. The bits are the same.
+// more is read, and a wait is hidden.
 #include "penstock/solver/krylov/dist_solve_gpu.hpp"
 
 namespace penstock {
