@@ -146,7 +146,7 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
     const auto* weighed = scalar ? &strong : nullptr;
     const double omega = kOmega / level.largest;
     if (streamed && number == 0) {
-      const auto block_nnz = streamed->block_nnz > 0 ? streamed->block_nnz : kFinestBlock;
+      const auto block_nnz = finest_block(streamed->block_nnz, streamed->memory);
       level.p = smoothed_in_blocks(matrix, made.t, inverse, omega, weighed, block_nnz, stream);
       level.r = transpose_on(level.p, stream);
       matrix = galerkin_in_blocks(matrix, level.p, block_nnz, stream);

@@ -10,7 +10,7 @@ template <class T>
 struct StreamedFinest {
   DeviceOp<T> product;      // of a stream plan, with vectors on the device
   std::int64_t memory = 0;  // bytes that the levels and a cycle's vectors may take there; 0: what there is
-  Offset block_nnz = 0;     // entries of A in a block of the set-up's products; 0: kFinestBlock
+  Offset block_nnz = 0;     // entries of A in a block of the set-up's products; 0: finest_block() chooses
 };
 
 /// As build_hierarchy, with A and all levels in the memory of one device. Where A is symmetric, everything is computed
