@@ -42,8 +42,8 @@ def refine(
     inner : "float32", "bfloat16" or "float16"
         What the copy is stored in. Vectors and sums of the inner solves are float32 in any case. The copy's values are
         rounded to 16 bits as by `A.store_as`, and travel packed where A has a plan for GPUs: a quarter of the bytes of
-        float64. That is for well-conditioned A (or with an M that makes it so): condition numbers below about 100 for
-        bfloat16, 1000 for float16. Entries out of range are refused.
+        float64. That is for well-conditioned A: condition numbers up to some hundreds for bfloat16, some thousands for
+        float16. Entries out of range are refused.
     solver : "cg", "pipecg", "bicgstab" or "gmres"
         The method of the corrections.
     M : preconditioner of the copy, or its name

@@ -3,8 +3,8 @@
 A step computes r = b - A x in float64, solves A32 d = r / norm(r) in float32 to a modest tolerance, and adds
 norm(r) d to x. It gains about as many digits as the inner solve has, as long as A's condition number is well below
 1 / eps of float32 (1.7e7): then x has a residual as small as float64 allows, while nearly all work is in float32.
-Of a copy whose values are rounded to 16 bits, too, only a condition number below about 1 / eps of these converges (256
-or 2048): a step gains what the rounded matrix knows of A.
+Of a copy whose values are rounded to 16 bits, too, only condition numbers near 1 / eps of these converge (256 or 2048):
+a step gains what the rounded matrix knows of A.
 """
 
 from __future__ import annotations
