@@ -45,7 +45,6 @@ def _case(name: str, a: ps.csr_array, b: np.ndarray, rtol: float, about: dict[st
     return harness.Case(
         name=name,
         check=lambda x: float(np.linalg.norm(b - there @ x)) / allowed,
-        work=2.0 * a.nnz,
         about={"rows": a.shape[0], "nnz": a.nnz, "dtype": "float64", **about},
     )
 
