@@ -132,8 +132,9 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
     level.a = matrix;
     const auto inverse = inverse_diagonal_on(matrix, stream);
     if (number == 0) require_positive_diagonal_on(inverse, stream);
-    level.largest = largest_eigenvalue_on(matrix, inverse, stream);
-    if (number == 0) require_symmetric_on(matrix, stream);
+    const auto* product = streamed && number == 0 ? &streamed->product : nullptr;
+    level.largest = largest_eigenvalue_on(matrix, inverse, stream, product);
+    if (number == 0) require_symmetric_on(matrix, stream, product);
     level.smoothing = smoothing_of(level, inverse, o.l1_jacobi, o.degree, stream);
     synchronize(stream);
     if (matrix.rows <= o.max_coarse || number + 1 >= o.max_levels) break;

@@ -2,6 +2,7 @@
 #include "penstock/solver/multigrid/gpu/smoothing_gpu.hpp"
 
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "penstock/core/error.hpp"
@@ -27,6 +28,15 @@ double largest_of(const Array<double>& of, Stream stream) {
   copy_async(here.data(), found.data, found.bytes(), stream);
   synchronize(stream);
   return here.empty() ? 0 : *std::max_element(here.begin(), here.end());
+}
+
+/// f(x, y) queues y = A x: by `there` where that is given.
+template <class T>
+std::function<void(const T* x, T* y)> product_on(const Csr<T>& a, const DeviceOp<T>* there, Stream stream) {
+  if (there) return [there, stream](const T* x, T* y) { there->apply(x, y, stream); };
+  return [&a, plan = plan_spmv(a.view(), sizeof(T), stream), stream](const T* x, T* y) {
+    spmv<PlusTimes<T>, T>(a.view(), x, y, {}, stream, plan);
+  };
 }
 
 template <class T>
@@ -71,21 +81,22 @@ void require_positive_diagonal_on(const Array<const T>& inverse, Stream stream) 
 }
 
 template <class T>
-void require_symmetric_on(const Csr<T>& a, Stream stream) {
+void require_symmetric_on(const Csr<T>& a, Stream stream, const DeviceOp<T>* there) {
   const auto n = a.rows;
   const ScratchVectors<T> work(n, 4, stream);
   const HostSums found(stream);
   const SumParts parts(stream);
   each(n, StartVectors<T>{nullptr, work[0], work[1]}, stream);
-  const auto plan = plan_spmv(a.view(), sizeof(T), stream);
-  for (int i = 0; i < 2; ++i) spmv<PlusTimes<T>, T>(a.view(), work[i], work[i + 2], {}, stream, plan);
+  const auto product = product_on(a, there, stream);
+  for (int i = 0; i < 2; ++i) product(work[i], work[i + 2]);
   sweep(n, SymmetrySums<T>{.in = {work[0], work[1], work[2], work[3]}, .out = {}, .sums_out = found.out()},
         parts, stream);
   require_symmetric_sums<T>(found.get(), n, false);
 }
 
 template <class T>
-double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Stream stream) {
+double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Stream stream,
+                             const DeviceOp<T>* there) {
   const auto n = a.rows;
   const double bound = largest_row_sum_on(a, inverse, stream);
   const ScratchVectors<T> work(n, 4, stream);
@@ -96,13 +107,13 @@ double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Str
   sweep(n, DistDot<T>{.in = {v, v}, .out = {}, .sums_out = found.out()}, parts, stream);
   double beta = std::sqrt(*found.get());
   if (!(beta > 0)) return bound;
-  const auto plan = plan_spmv(a.view(), sizeof(T), stream);
+  const auto product = product_on(a, there, stream);
   auto scale = static_cast<T>(1 / beta);
   beta = 0;
   std::vector<double> main, off;
   for (int step = 0; step < kLanczosSteps && step < n; ++step) {
     sweep(n, LanczosScale<T>{.in = {v, inverse.data}, .out = {v, scaled}, .scale = scale}, parts, stream);
-    spmv<PlusTimes<T>, T>(a.view(), scaled, q, {}, stream, plan);
+    product(scaled, q);
     sweep(n,
           LanczosTurn<T>{.in = {q, inverse.data, before, v},
                          .out = {q},
@@ -126,12 +137,12 @@ double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Str
   return above > 0 ? std::min(bound, above) : bound;
 }
 
-#define X(T)                                                                 \
-  template Array<const T> inverse_diagonal_on(const Csr<T>&, Stream);        \
-  template Array<const T> inverse_row_sums_on(const Csr<T>&, Stream);        \
-  template void require_positive_diagonal_on(const Array<const T>&, Stream); \
-  template void require_symmetric_on(const Csr<T>&, Stream);                 \
-  template double largest_eigenvalue_on(const Csr<T>&, const Array<const T>&, Stream);
+#define X(T)                                                                     \
+  template Array<const T> inverse_diagonal_on(const Csr<T>&, Stream);            \
+  template Array<const T> inverse_row_sums_on(const Csr<T>&, Stream);            \
+  template void require_positive_diagonal_on(const Array<const T>&, Stream);     \
+  template void require_symmetric_on(const Csr<T>&, Stream, const DeviceOp<T>*); \
+  template double largest_eigenvalue_on(const Csr<T>&, const Array<const T>&, Stream, const DeviceOp<T>*);
 X(float)
 X(double)
 #undef X

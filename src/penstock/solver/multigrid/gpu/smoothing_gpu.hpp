@@ -1,5 +1,6 @@
 #pragma once
 #include "penstock/core/device.hpp"
+#include "penstock/schedule/device_op.hpp"
 #include "penstock/solver/multigrid/smoothing.hpp"
 
 // Of smoothing.hpp and level_checks.hpp what a set-up in the memory of the stream's device needs. Where nothing else is said, results are
@@ -19,12 +20,13 @@ Csr<float> narrowed_on(const Csr<double>& a, double& scale, Stream stream);
 template <class T>
 void require_positive_diagonal_on(const Array<const T>& inverse, Stream stream);
 
-/// Throws as require_symmetric.
+/// Throws as require_symmetric. Products go by `there` where A is not in the device's memory.
 template <class T>
-void require_symmetric_on(const Csr<T>& a, Stream stream);
+void require_symmetric_on(const Csr<T>& a, Stream stream, const DeviceOp<T>* there = nullptr);
 
 /// As largest_eigenvalue, of which it differs by rounding. Throws as that.
 template <class T>
-double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Stream stream);
+double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Stream stream,
+                             const DeviceOp<T>* there = nullptr);
 
 }  // namespace penstock
