@@ -308,7 +308,14 @@ class Clock:
         entry = case(*of, self.settings())
         entry["seconds"] = round(time.monotonic() - begin, 1)
         finish(entry, rate, report)
-        print(f"{entry['case']}: {entry['seconds']} s, {entry['turns']} turns", file=sys.stderr)
+        told = {who: r.get("median", r["status"]) for who, r in entry["results"].items()}
+        words = ", ".join(
+            f"{who} {m:.4g} s" if isinstance(m, float) else f"{who} {m}" for who, m in told.items()
+        )
+        print(
+            f"{entry['case']} ({entry['turns']} turns, {entry['seconds']} s): {words}",
+            file=sys.stderr,
+        )
 
 
 def options() -> argparse.ArgumentParser:
@@ -322,7 +329,7 @@ def options() -> argparse.ArgumentParser:
     )
     parser.add_argument("--scales", default="22,24,26", help="of the R-MAT graphs")
     parser.add_argument(
-        "--streamed", default="96", help="edges of cubes that travel in whole solves"
+        "--streamed", default="64", help="edges of cubes that travel in whole solves"
     )
     parser.add_argument("--codecs", default="packed,raw")
     parser.add_argument("--minutes", type=float, default=9.0, help="fewer turns to keep to it (9)")

@@ -4,8 +4,8 @@
 #include "penstock/core/device.hpp"
 #include "penstock/solver/multigrid/prolongate.hpp"
 
-// The products of a set-up with a finest matrix that is not in the memory of the stream's device, which reads it where it is. They go by
-// blocks of rows, so that what they take beside their results does not grow with the matrix.
+// The products of a set-up with a finest matrix that is not in the memory of the stream's device. They go by
+// blocks of rows (staged_rows.hpp), so that what they take beside their results does not grow with the matrix.
 namespace penstock {
 
 /// Entries of A in a block: few enough that its products take a part of `memory` (0: some hundred MB), where nothing else is asked for.

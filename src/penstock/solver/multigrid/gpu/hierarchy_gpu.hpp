@@ -5,7 +5,7 @@
 
 namespace penstock {
 
-/// How a finest matrix that is not in the device's memory is used there. The device and the CPU both read it: it is in pinned memory.
+/// How a finest matrix that is not in the device's memory is used there. The CPU reads it, and copies from it are asynchronous: it is in pinned memory.
 template <class T>
 struct StreamedFinest {
   DeviceOp<T> product;      // of a stream plan, with vectors on the device
@@ -15,7 +15,7 @@ struct StreamedFinest {
 
 /// As build_hierarchy, with A and all levels in the memory of one device. Where A is symmetric, everything is computed
 /// there but the factors of the last level: the same aggregates, and levels that differ by rounding. Else a copy of A comes to
-/// the CPU, which makes the levels. With `streamed`, A stays where it is: the set-up reads it over the link, in products by blocks of rows, and a
+/// the CPU, which makes the levels. With `streamed`, A stays where it is: the set-up takes blocks of its rows to the device, and a
 /// cycle multiplies by `streamed->product`. Columns of A ascend, without
 /// duplicates. `near_nullspace` is in host memory; where it is empty, the vectors are ones of each row of a block, and `vectors` is
 /// o.block. Throws as build_hierarchy, and Error{out_of_memory}.

@@ -12,6 +12,7 @@
 #include "penstock/kernel/vectors/dist_cg_passes.hpp"
 #include "penstock/solver/multigrid/gpu/made_on.hpp"
 #include "penstock/solver/multigrid/gpu/setup_steps.hpp"
+#include "penstock/solver/multigrid/gpu/staged_rows.hpp"
 #include "penstock/solver/multigrid/hierarchy.hpp"
 #include "penstock/solver/multigrid/level_checks.hpp"
 
@@ -40,9 +41,11 @@ std::function<void(const T* x, T* y)> product_on(const Csr<T>& a, const DeviceOp
 }
 
 template <class T>
-double largest_row_sum_on(const Csr<T>& a, const Array<const T>& inverse, Stream stream) {
+double largest_row_sum_on(const Csr<T>& a, const Array<const T>& inverse, Offset block, Stream stream) {
   const auto ratios = scratch_on<double>(a.rows, stream);
-  each(a.rows, SumRow<T, double>{a.view(), inverse.data, ratios.data}, stream);
+  each_row(a, block, stream, [&](const CsrView<T>& rows) {
+    return SumRow<T, double>{rows, inverse.data, ratios.data};
+  });
   require_finite_rows(find_first(a.rows, NotFinite{ratios.data}, stream));
   return largest_of(ratios, stream);
 }
@@ -50,16 +53,16 @@ double largest_row_sum_on(const Csr<T>& a, const Array<const T>& inverse, Stream
 }  // namespace
 
 template <class T>
-Array<const T> inverse_diagonal_on(const Csr<T>& a, Stream stream) {
+Array<const T> inverse_diagonal_on(const Csr<T>& a, Stream stream, Offset block) {
   const auto out = memory_on<T>(a.rows, stream);
-  each(a.rows, InvertDiagonal<T>{a.view(), out.data}, stream);
+  each_row(a, block, stream, [&](const CsrView<T>& rows) { return InvertDiagonal<T>{rows, out.data}; });
   return out;
 }
 
 template <class T>
-Array<const T> inverse_row_sums_on(const Csr<T>& a, Stream stream) {
+Array<const T> inverse_row_sums_on(const Csr<T>& a, Stream stream, Offset block) {
   const auto out = memory_on<T>(a.rows, stream);
-  each(a.rows, SumRow<T, T>{a.view(), nullptr, out.data}, stream);
+  each_row(a, block, stream, [&](const CsrView<T>& rows) { return SumRow<T, T>{rows, nullptr, out.data}; });
   return out;
 }
 
@@ -96,9 +99,9 @@ void require_symmetric_on(const Csr<T>& a, Stream stream, const DeviceOp<T>* the
 
 template <class T>
 double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Stream stream,
-                             const DeviceOp<T>* there) {
+                             const DeviceOp<T>* there, Offset block) {
   const auto n = a.rows;
-  const double bound = largest_row_sum_on(a, inverse, stream);
+  const double bound = largest_row_sum_on(a, inverse, block, stream);
   const ScratchVectors<T> work(n, 4, stream);
   T *v = work[0], *before = work[1], *const scaled = work[2], *const q = work[3];
   const HostSums found(stream);
@@ -137,12 +140,13 @@ double largest_eigenvalue_on(const Csr<T>& a, const Array<const T>& inverse, Str
   return above > 0 ? std::min(bound, above) : bound;
 }
 
-#define X(T)                                                                     \
-  template Array<const T> inverse_diagonal_on(const Csr<T>&, Stream);            \
-  template Array<const T> inverse_row_sums_on(const Csr<T>&, Stream);            \
-  template void require_positive_diagonal_on(const Array<const T>&, Stream);     \
-  template void require_symmetric_on(const Csr<T>&, Stream, const DeviceOp<T>*); \
-  template double largest_eigenvalue_on(const Csr<T>&, const Array<const T>&, Stream, const DeviceOp<T>*);
+#define X(T)                                                                                              \
+  template Array<const T> inverse_diagonal_on(const Csr<T>&, Stream, Offset);                             \
+  template Array<const T> inverse_row_sums_on(const Csr<T>&, Stream, Offset);                             \
+  template void require_positive_diagonal_on(const Array<const T>&, Stream);                              \
+  template void require_symmetric_on(const Csr<T>&, Stream, const DeviceOp<T>*);                          \
+  template double largest_eigenvalue_on(const Csr<T>&, const Array<const T>&, Stream, const DeviceOp<T>*, \
+                                        Offset);
 X(float)
 X(double)
 #undef X
