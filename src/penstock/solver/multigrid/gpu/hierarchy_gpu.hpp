@@ -5,7 +5,7 @@
 
 namespace penstock {
 
-/// How a finest matrix that is not in the device's memory is used there. The CPU reads it, and copies from it are asynchronous: it is in pinned memory.
+/// How a finest matrix that is not in the device's memory is used there. The device and the CPU both read it: it is in pinned memory.
 template <class T>
 struct StreamedFinest {
   DeviceOp<T> product;      // of a stream plan, with vectors on the device
