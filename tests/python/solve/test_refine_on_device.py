@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from penstock.linalg import _system
+from penstock.linalg import _system, multigrid
 from solve_support import residual
 
 import penstock as ps
@@ -90,3 +90,24 @@ def test_what_begins_anew(device):
     assert info != 0 and "bfloat16" in info.reason
     _, info = ps.linalg.refine(S, np.random.default_rng(5).standard_normal(1600), maxiter=20)
     assert info == 20 and "maxiter" in info.reason
+
+
+def test_updates_with_another_preconditioner(monkeypatch):
+    """One that lives on the device: an iteration then begins with it, and the updated residual meets it there."""
+    S = weighted(60, 0.01)
+    a, narrow = ps.csr_array(S), ps.csr_array(S).store_as("float16")
+    monkeypatch.setattr(multigrid, "gpu_of", lambda a: -1)
+    m = ps.linalg.AMG(a)
+    assert m.gpu == -1
+    b, x = np.random.default_rng(7).standard_normal(3600), np.zeros(3600)
+    op = _core.with_exact(
+        _core.device_op(narrow._core, "float64"), _core.device_op(a._core, "float64"), 1e-2
+    )
+    limits = {"rtol": 1e-12, "atol": 0.0, "maxiter": 200, "restart": 0}
+    settings = {**limits, "starts_at_zero": True, "callback": None}
+    (told,) = _core.solve_on_device("cg", op, m._native_op, b, x, 1, settings)
+    assert told["stop"] == "converged" and residual(S, x, b) <= 1.01e-12
+    _, exact = ps.linalg.cg(S, b, rtol=1e-12, M=m)
+    assert told["iterations"] <= 1.5 * exact.iterations
+    with pytest.raises(ValueError, match="one type"):
+        _core.with_exact(op, _core.device_op(ps.csr_array(S[:9])._core, "float64"), 1e-2)
