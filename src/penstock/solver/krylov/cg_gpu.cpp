@@ -23,8 +23,9 @@ namespace {
 /// Iterations that are queued ahead: enough to hide a wait of some 50 us, and not more, because those behind the last iteration
 /// still multiply.
 constexpr std::int64_t kMostAhead = 8;
-/// A residual that is computed anew has come down to this part of the last one, or the search begins anew.
-constexpr double kGains = 0.5;
+/// The search begins anew unless a residual that is computed anew has come down to this part of the last one, and is at most so many times the
+/// recurrence's: directions are of no use to another residual.
+constexpr double kGains = 0.5, kTrue = 1.5;
 /// Seconds of iterations that are queued ahead, and the time of an iteration from which on none is.
 constexpr double kHidden = 100e-6, kLong = 1e-3;
 /// Least time that an iteration is taken to need, in seconds: it divides kHidden.
@@ -176,7 +177,7 @@ class DeviceCg {
   }
   /// The norm at which the residual is computed: the last one's, or the next one's of a rounded A.
   double aim() const {
-    return a_.exact ? std::max(outcome_.target(), a_.exact_at * known_) : outcome_.target();
+    return a_.exact ? std::max(outcome_.target(), exact_at_ * known_) : outcome_.target();
   }
   /// r = b - A x in place of the recurrence's, with the search directions kept (reliable updates: van der Vorst and Ye 2000). Its norm.
   double replace() {
@@ -279,7 +280,13 @@ class DeviceCg {
     seen_ = queued_;  // the iterations that are queued behind it do nothing
     if (a_.exact) {
       const double before = std::exchange(known_, replace());
-      if (known_ > outcome_.target() && known_ <= kGains * before) return outcome_.correct(known_);
+      const bool true_to_it = known_ <= kTrue * std::sqrt(news.rr);
+      if (!true_to_it) exact_at_ = std::sqrt(exact_at_);  // sooner from now on
+      if (known_ > outcome_.target() && known_ <= kGains * before) {
+        outcome_.correct(known_);
+        if (!true_to_it && outcome_.more()) begin();
+        return;
+      }
     }
     if (!outcome_.settles(residual()) && outcome_.more()) begin();
   }
@@ -316,7 +323,8 @@ class DeviceCg {
   std::int64_t queued_ = 0, seen_ = 0;
   /// Vectors that were moved, without those of iterations behind the last one; and those of one iteration.
   std::int64_t moved_ = 0, moved_by_one_ = 0;
-  double known_ = 0;     // the norm of the last residual that was computed
+  double known_ = 0;  // the norm of the last residual that was computed
+  double exact_at_ = a_.exact_at;
   double pace_ = kLong;  // seconds from one iteration's end to the next
   Clock::time_point last_look_;
 };
