@@ -53,6 +53,16 @@ def test_a_value_takes_two_bytes(short):
     assert abs((bytes_of[0] - bytes_of[1]) / a.nnz - 6) < 0.1
 
 
+def test_refinement_of_a_matrix_on_the_gpu():
+    a = (ps.generate.laplacian((40, 41, 42)) * (1 / 3)).to(ps.device(0))
+    b = np.random.default_rng(8).standard_normal(a.shape[0])
+    _, exact = ps.linalg.cg(a, b, rtol=1e-12)
+    x, info = ps.linalg.refine(a, b)
+    assert info == 0 and info.vectors == "gpu 0", info.reason
+    assert info.iterations <= 1.2 * exact.iterations
+    assert np.linalg.norm(b - a.to(ps.host).to_scipy() @ x) <= 1e-12 * np.linalg.norm(b)
+
+
 @pytest.mark.parametrize("short", ["bfloat16", "float16", "float32"])
 @pytest.mark.parametrize("M", [None, "jacobi"])
 def test_refinement(short, M):
