@@ -20,8 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock._choices import SHORT_FLOATS
 from penstock._matrix.csr import csr_array
+from penstock._plan.place import device
 from penstock._product.gpu_vectors import plan_for_gpus, plan_like
 from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import SolveInfo, make_info
@@ -34,28 +36,30 @@ PRODUCTS = 100  # that a plan of the copy is to serve
 
 
 def inner_copy(a: csr_array, inner: str) -> csr_array:
-    """`a` in float32, with values rounded to `inner` where that has 16 bits; kept with it. With a plan like that of
-    `a`, where GPUs were prepared and have room; values of 16 bits travel packed.
+    """`a` in float32, with values rounded to `inner` where that has 16 bits; kept with it. On the GPU that has `a`, or
+    with a plan like that of `a`, where GPUs were prepared and have room; values of 16 bits travel packed.
 
     ValueError where an entry is beyond float32 or `inner`.
     """
     short = inner in SHORT_FLOATS
 
     def make() -> csr_array:
+        here = a.to("host") if a.place == "device" else a
         with np.errstate(over="ignore"):
-            copy = a.astype(np.float32)
-        lost = np.isinf(copy.data) & np.isfinite(a.data)
+            copy = here.astype(np.float32)
+        lost = np.isinf(copy.data) & np.isfinite(here.data)
         if lost.any():
-            value = float(a.data[int(lost.argmax())])
+            value = float(here.data[int(lost.argmax())])
             raise ValueError(
                 f"A holds {value:.3g}, which float32 cannot (3.4e38 at most): divide A and b by {abs(value):.0e}, or "
                 "solve in float64"
             )
-        return copy
+        copy = copy.store_as(inner) if short else copy
+        return copy.to(device(_core.ordinal(a._core))) if a.place == "device" else copy
 
     kept = a._derived.once("refined", dict)
     if inner not in kept:
-        kept[inner] = make().store_as(inner) if short else make()
+        kept[inner] = make()
     copy = kept[inner]
     plan = plan_for_gpus(a, 8)
     if plan is not None and plan_for_gpus(copy, 4) is None:
