@@ -40,6 +40,7 @@ RTOL = {
     "float64": 1e-8,
 }  # of whole solves; iterations are checked by solves to 1e-4
 CHECKED = 1e-4
+FEW = 10  # iterations of the CPU's check: far from where rounding ends them
 LONG, SHORT = 60, 10  # PageRank's steps
 TURN_ROWS = {"gpu": 2e9, "cpu": 2e8}  # rows times iterations of a turn: a fifth to half a second
 
@@ -85,13 +86,13 @@ def cpu_cg(a: ps.csr_array, b: np.ndarray, m: Any, steps: int) -> Any:
     def told(done: Any) -> float:
         x, info = done
         true = float(np.linalg.norm(b - a.to_scipy() @ x))
-        return abs(true - info.residual) / (1e-3 * true)
+        return abs(true - info.residual) / (1e-2 * true)
 
     _, info = solve(steps)
     timed = per_iteration(solve, 5, 5 + steps)
     return harness.Contestant(
         "penstock_cpu",
-        lambda: solve(steps),
+        lambda: solve(FEW),
         role="ours",
         check=told,
         timed=timed,
@@ -172,7 +173,6 @@ def amg_case(cube: Cube, cupy: Any, settings: Any) -> dict[str, Any]:
     case = harness.Case(
         name=f"solve laplacian{edge} + amg",
         check=residual_check(a, b, RTOL["float64"]),
-        work=2.0 * a.nnz,
         about={"matrix": f"laplacian{edge}", "method": "cg", "preconditioner": "amg",
                "dtype": "float64", "rows": a.shape[0], "nnz": a.nnz},
     )  # fmt: skip
@@ -282,7 +282,7 @@ def table(report: Report) -> None:
                 continue
             rows.append(
                 [case["case"], name, r.get("vectors", ""), f"{r['median'] * 1e3:.3f}",
-                 f"{r['gflops']:.1f}", f"{r.get('gb_per_s', 0):.0f}",
+                 f"{r.get('gflops', 0):.1f}", f"{r.get('gb_per_s', 0):.0f}",
                  f"{r.get('fraction_of_device_copy', 0):.2f}"]
             )  # fmt: skip
     header = ["case", "who", "vectors", "ms", "GFLOP/s", "GB/s", "of device copy"]
@@ -308,7 +308,14 @@ class Clock:
         entry = case(*of, self.settings())
         entry["seconds"] = round(time.monotonic() - begin, 1)
         finish(entry, rate, report)
-        print(f"{entry['case']}: {entry['seconds']} s, {entry['turns']} turns", file=sys.stderr)
+        told = {who: r.get("median", r["status"]) for who, r in entry["results"].items()}
+        words = ", ".join(
+            f"{who} {m:.4g} s" if isinstance(m, float) else f"{who} {m}" for who, m in told.items()
+        )
+        print(
+            f"{entry['case']} ({entry['turns']} turns, {entry['seconds']} s): {words}",
+            file=sys.stderr,
+        )
 
 
 def options() -> argparse.ArgumentParser:
@@ -322,7 +329,7 @@ def options() -> argparse.ArgumentParser:
     )
     parser.add_argument("--scales", default="22,24,26", help="of the R-MAT graphs")
     parser.add_argument(
-        "--streamed", default="96", help="edges of cubes that travel in whole solves"
+        "--streamed", default="64", help="edges of cubes that travel in whole solves"
     )
     parser.add_argument("--codecs", default="packed,raw")
     parser.add_argument("--minutes", type=float, default=9.0, help="fewer turns to keep to it (9)")
@@ -366,6 +373,10 @@ def main() -> int:
     except ImportError as e:
         cupy = None
         report.skip("cupy", str(e))
+    for edge in streamed:
+        for shift in (1e-3, 0.3):
+            clock.run(report, rate, solve_streamed.refine_case, edge, shift)
+        clock.run(report, rate, solve_streamed.amg_case, edge)
     for scale in scales:
         graph = ps.generate.rmat(scale, 16, seed=1)
         by_cpu = scale <= args.check_scale
@@ -381,10 +392,6 @@ def main() -> int:
                 clock.run(report, rate, cg_case, cube, precond, cupy)
             if "amg" in preconds and dtype == "float64":
                 clock.run(report, rate, amg_case, cube, cupy)
-    for edge in streamed:
-        for shift in (1e-3, 0.3):
-            clock.run(report, rate, solve_streamed.refine_case, edge, shift)
-        clock.run(report, rate, solve_streamed.amg_case, edge)
     table(report)
     return 1 if report.failed() or not report.data["cases"] else 0
 

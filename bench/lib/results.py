@@ -43,7 +43,11 @@ RAW = {
     ),
     "buono2017": ("cases.results.*.trace",),
     "cardellini2014": ("cases.results.*.each.seconds", _MOST),
+    "device_arrays": (_MOST,),
     "nx_backend": (_MOST,),
+    "solve_gpu": (_MOST,),
+    "spgemm_gpu": (_MOST,),
+    "spmm_gpu": (_MOST,),
     "page_kogge2018": (
         _MOST,
         "cases.network.*",

@@ -78,6 +78,20 @@ class System:
         return explained(info, self.a)
 
 
+def refined_on_device(a: Any, copy: csr_array, M: Any, at: float) -> System | None:
+    """For cg with float64 vectors on a device: products by `copy`, which is `a` in lower precision, and residuals by
+    `a` whenever they have come down to a part `at`. None where not both are multiplied there, or M is of the copy."""
+    if M is not None and M != "jacobi":
+        return None
+    dtype = np.dtype(np.float64)
+    system = System(a, M, dtype, False)
+    low = None if system.on_device is None else device_operator(copy, dtype)
+    if low is None or low.gpu != system.on_device.gpu:
+        return None
+    system.on_device = system.op = _core.with_exact(low, system.on_device, at)
+    return system
+
+
 def _solve_columns(
     op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: dict[str, Any]
 ) -> SolveInfo:

@@ -106,7 +106,7 @@ class AMG(ToldByLevels, Preconditioner):
         b = vectors_of(near_nullspace, n, block_size, gpu is not None)
         smoother = "l1_jacobi" if options["l1_jacobi"] else "chebyshev"
         self._words = cycle, smoother, precision or kind.name
-        built, finest = self._parts(a)
+        built, finest = self._parts(a, self._finest)
         self._hierarchy = _core.amg(
             *(built, precision or kind.name, b.reshape(-1), b.shape[1], options, gpu, finest)
         )
@@ -115,11 +115,11 @@ class AMG(ToldByLevels, Preconditioner):
     def _streamed(self, a: csr_array) -> Finest | None:
         return finest_of(a, self._kind, self._precision) if self._may_stream else None
 
-    def _parts(self, a: csr_array) -> tuple[Any, Any]:
+    def _parts(self, a: csr_array, finest: Finest | None) -> tuple[Any, Any]:
         """What the levels are built of, and how the GPU reads it."""
-        if self._finest is None:
+        if finest is None:
             return self._canonical(a)._core, None
-        return self._finest.matrix._core, self._finest.core
+        return finest.matrix._core, finest.core
 
     def _canonical(self, a: csr_array) -> csr_array:
         """The levels are built of rows that ascend, in the type of M."""
@@ -139,8 +139,8 @@ class AMG(ToldByLevels, Preconditioner):
             )
         if not same_entries(a, self._a):
             raise ValueError("A has another pattern than the AMG's matrix: make a new AMG")
+        self._hierarchy = self._hierarchy.updated(*self._parts(a, finest))
         self._a, self._finest = a, finest
-        self._hierarchy = self._hierarchy.updated(*self._parts(a))
         super().__init__(self._hierarchy.op)
 
     def solve(

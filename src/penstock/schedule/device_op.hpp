@@ -23,6 +23,10 @@ struct DeviceOp {
   bool waits = false;
   /// The same for vectors in host memory. Where it is empty, they travel to the device and back.
   std::function<void(std::span<const T> x, std::span<T> y)> apply_host = {};
+  /// y = A x to more precision, ordered on the stream: what residuals are computed by, where apply is of a rounded A.
+  std::function<void(const T* x, T* y, Stream stream)> exact = {};
+  /// Conjugate gradients compute the residual anew whenever it has come down to this part of the last one.
+  double exact_at = 1e-2;
   /// The least bytes that one application reads from now on, x not counted. It may be empty.
   std::function<std::int64_t()> matrix_bytes = {};
 };

@@ -53,11 +53,26 @@ def test_a_value_takes_two_bytes(short):
     assert abs((bytes_of[0] - bytes_of[1]) / a.nnz - 6) < 0.1
 
 
-@pytest.mark.parametrize("short", ["bfloat16", "float16"])
-def test_refinement(short):
+def test_refinement_of_a_matrix_on_the_gpu():
+    a = (ps.generate.laplacian((40, 41, 42)) * (1 / 3)).to(ps.device(0))
+    b = np.random.default_rng(8).standard_normal(a.shape[0])
+    _, exact = ps.linalg.cg(a, b, rtol=1e-12)
+    x, info = ps.linalg.refine(a, b)
+    assert info == 0 and info.vectors == "gpu 0", info.reason
+    assert info.iterations <= 1.2 * exact.iterations
+    assert np.linalg.norm(b - a.to(ps.host).to_scipy() @ x) <= 1e-12 * np.linalg.norm(b)
+
+
+@pytest.mark.parametrize("short", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("M", [None, "jacobi"])
+def test_refinement(short, M):
     a = ps.generate.laplacian((60, 60, 60)) * (1 / 3) + ps.eye(216_000) * (1 / 7)
     b = np.random.default_rng(6).standard_normal(216_000)
     a.prepare(schedule=ps.Streamed(device=0, keep=False))
-    x, info = ps.linalg.refine(a, b, inner=short)
+    _, exact = ps.linalg.cg(a, b, rtol=1e-12, M=M)
+    x, info = ps.linalg.refine(a, b, inner=short, M=M)
     assert info == 0, info.reason
+    assert info.vectors == "gpu 0"
+    assert info.inner_iterations == (info.iterations,)  # one search
+    assert info.iterations <= (1.2 if short == "float32" else 1.6) * exact.iterations
     assert np.linalg.norm(b - a.to_scipy() @ x) <= 1e-12 * np.linalg.norm(b)

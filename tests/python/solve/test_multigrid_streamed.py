@@ -88,6 +88,24 @@ def test_explanation(pinned):
     assert "streamed" not in str(single)
 
 
+def test_a_solver_foretells_the_link(pinned, monkeypatch):
+    second = type("Foretold", (), {"seconds": 1.0})
+    monkeypatch.setattr(Plan, "__init__", foretelling(Plan.__init__, second))
+    told = ps.linalg.Solver(ps.csr_array(grid(60, 61)), "cg", "amg").explain()
+    assert 4.0 < told.seconds < 4.5  # two steps of the smoother: four products
+    assert 18.0 < told.setup_seconds < 18.5
+    told = ps.linalg.Solver(ps.csr_array(grid(60, 61)), "cg", "jacobi").explain()
+    assert told.seconds < 0.5 > told.setup_seconds
+
+
+def foretelling(made: Any, second: Any) -> Any:
+    def init(self: Plan, *of: Any) -> None:
+        made(self, *of)
+        self.foretold = {"device": second}
+
+    return init
+
+
 def test_memory_is_counted(pinned):
     a = grid(60, 61)
     m = ps.linalg.AMG(a)

@@ -13,6 +13,7 @@ from penstock._plan.schedules import options
 from penstock._product.gpu_vectors import plan_for_gpus, plan_like
 
 PRODUCTS = 200  # that a plan of a converted matrix is to serve
+SETUP_READS = 18  # of A by a set-up: ten products, and eight times in blocks
 
 
 class Finest(NamedTuple):
@@ -32,6 +33,12 @@ def pinned_plan(a: csr_array, entry: int) -> Any:
 def streams(a: csr_array) -> bool:
     """Whether an AMG of this matrix is set up and applied by a GPU that streams it."""
     return a.dtype.kind == "f" and pinned_plan(a, a.dtype.itemsize) is not None
+
+
+def setup_seconds(a: csr_array) -> float:
+    """What the link takes of a set-up, by the planner's prediction of a product."""
+    foretold = pinned_plan(a, a.dtype.itemsize).foretold["device"]
+    return 0.0 if foretold is None else SETUP_READS * float(foretold.seconds)
 
 
 def finest_of(a: csr_array, kind: np.dtype, precision: str | None) -> Finest | None:

@@ -16,9 +16,9 @@ from penstock.linalg._info import SolveInfo
 from penstock.linalg._names import METHODS, method_named
 from penstock.linalg._operators import real_dtype, require_square
 from penstock.linalg._solver.progress import bar
-from penstock.linalg._solver.refinement import inner_copy, refined
+from penstock.linalg._solver.refinement import inner_copy, refined, updated
 from penstock.linalg._solver.setup import prepare_products, require_refinable
-from penstock.linalg._system import System, preconditioner
+from penstock.linalg._system import System, preconditioner, refined_on_device
 
 
 class Ready:
@@ -50,9 +50,12 @@ class Ready:
         applied = preconditioner(M, inside, n, inside.dtype if self.inner else self.dtype)
         self.A, self.shape, self.M, self._inside, self._named = a, (n, n), applied, inside, M
         self._systems: dict[np.dtype, System] = {}
+        self._updates: System | None = None
         if self.inner is not None:
             self._within = System(inside, applied, np.dtype(np.float32), self._prepare)
             self._exact = System(a, None, np.dtype(np.float64), self._prepare)
+            if self.method == "cg":
+                self._updates = refined_on_device(a, inside, M, self._inner_rtol)
         elif METHODS[self.method].core and not is_complex(a, applied):
             self._system(real_dtype(a))
         self.setup_seconds = time.perf_counter() - begin
@@ -95,7 +98,13 @@ class Ready:
             heard = None if step is None and told is None else call
             if self.inner is None:
                 return self._system(rhs.dtype).solve(self.method, rhs, x, self._limits, heard)
-            parts = (self.method, rhs, x, self._limits, self._inner_rtol, self.inner, heard)
+            limits = self._limits
+            if self._updates is not None and heard is None:
+                info, ended = updated(self._updates, self._exact, rhs, x, limits)
+                if ended:
+                    return info
+                limits = {**limits, "maxiter": max(limits["maxiter"] - info.iterations, 1)}
+            parts = (self.method, rhs, x, limits, self._inner_rtol, self.inner, heard)
             return refined(self._exact, self._within, *parts)
 
     def _system(self, dtype: np.dtype) -> System:

@@ -34,6 +34,10 @@ def refine(
     and adds it to x. All but a few products then move half the bytes of values: for matrices that are streamed, and
     where memory binds.
 
+    Where A is on a GPU or has a plan for GPUs, `solver="cg"` with M None or "jacobi" is one search with float64 vectors
+    there: products are the copy's, and A computes the residual now and then in place of the recurrence's. Its
+    iterations are about those of float64, and `info.inner_iterations` has one number.
+
     Parameters
     ----------
     A : csr_array, SciPy sparse array or dense array, float64
@@ -42,8 +46,8 @@ def refine(
     inner : "float32", "bfloat16" or "float16"
         What the copy is stored in. Vectors and sums of the inner solves are float32 in any case. The copy's values are
         rounded to 16 bits as by `A.store_as`, and travel packed where A has a plan for GPUs: a quarter of the bytes of
-        float64. That is for well-conditioned A (or with an M that makes it so): condition numbers below about 100 for
-        bfloat16, 1000 for float16. Entries out of range are refused.
+        float64. That is for well-conditioned A: condition numbers up to some hundreds for bfloat16, some thousands for
+        float16. Entries out of range are refused.
     solver : "cg", "pipecg", "bicgstab" or "gmres"
         The method of the corrections.
     M : preconditioner of the copy, or its name
@@ -54,7 +58,8 @@ def refine(
     maxiter : int, optional
         Inner iterations in all; 10 n where it is None.
     inner_rtol : float, optional
-        By how much an outer step is to reduce the residual, 1e-4 where it is None, 1e-2 for 16 bits.
+        By how much an outer step is to reduce the residual, or by how much it comes down before A computes it anew:
+        1e-4 where it is None, 1e-2 for 16 bits.
     callback : function of x, called after each outer step, optional
     restart, progress, prepare : as for `Solver`
 

@@ -10,6 +10,7 @@ from penstock._arrays.convert import result_dtype
 from penstock._matrix.csr import csr_array
 from penstock._plan.machine import this_machine
 from penstock._plan.report import Explanation, human_bytes
+from penstock.linalg._amg.finest import setup_seconds, streams
 from penstock.linalg._names import METHODS, PRECONDITIONERS
 from penstock.linalg.preconditioners import Jacobi
 
@@ -133,6 +134,8 @@ def _setup_seconds(a: Any, product: Explanation | None, named: Any) -> float:
     if not isinstance(named, str):
         return product.first_call_seconds
     kind = PRECONDITIONERS[named]
+    if kind.streams and streams(a):
+        return product.first_call_seconds + setup_seconds(a) + (kind.setup_gpu or 0.0) * a.nnz
     gpu = kind.setup_gpu if a.place == "device" else None
     made = (kind.setup if gpu is None else gpu) * a.nnz
     return product.first_call_seconds + made

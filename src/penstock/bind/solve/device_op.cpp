@@ -62,6 +62,23 @@ AnyDeviceOp of_plan(const AnyPlan& p, const std::string& dtype) {
   return {of_plan_as<double>(p), p.guard};
 }
 
+/// Products by `low`, and residuals by `exact`.
+AnyDeviceOp with_exact(const AnyDeviceOp& low, const AnyDeviceOp& exact, double at) {
+  low.guard.require_whole();
+  return std::visit(
+      [&]<class T>(const DeviceOp<T>& a) -> AnyDeviceOp {
+        const auto* other = std::get_if<DeviceOp<T>>(&exact.op);
+        require(other && other->where == a.where && other->rows == a.rows && other->cols == a.cols,
+                "with_exact: both are for vectors of one type and size, on one device");
+        auto both = a;
+        both.exact = other->apply, both.exact_at = at;
+        both.waits = a.waits || other->waits;
+        both.apply_host = {};
+        return {both, exact.guard};
+      },
+      low.op);
+}
+
 /// b, x and the guess by their addresses, and the stream of their library by its handle.
 nb::dict solve_at(const std::string& method, const AnyDeviceOp& a, const AnyOp* m, std::uintptr_t b,
                   std::uintptr_t x, std::optional<std::uintptr_t> guess, std::uintptr_t stream,
@@ -108,6 +125,9 @@ void device_op(nb::module_& m) {
   m.def("device_op", of_matrix, nb::arg("a"), nb::arg("dtype"),
         "Products in core where the matrix is: on the GPU that holds it, or on the CPU as a device.");
   m.def("plan_op", of_plan, nb::arg("plan"), nb::arg("dtype"), "The products of a StreamPlan.");
+  m.def("with_exact", with_exact, nb::arg("low"), nb::arg("exact"), nb::arg("at"),
+        "Products of a rounded matrix, for which cg computes residuals by the exact one whenever they have "
+        "come down to a part `at`.");
   m.def("solve_at", solve_at, nb::arg("method"), nb::arg("a"), nb::arg("m").none(), nb::arg("b"),
         nb::arg("x"), nb::arg("guess").none(), nb::arg("stream"), nb::arg("options"),
         "A solve with b, x and the guess at addresses in the memory of the operator's device; `stream` is "

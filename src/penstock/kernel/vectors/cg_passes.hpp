@@ -114,6 +114,32 @@ struct CgBegin {
   }
 };
 
+/// r becomes b - q, with q = A x, and p what it would be had r been so; rz = r . M r, *norm2 = r . r. The iterations go on.
+template <class T, bool Diagonal>
+struct CgReplace {
+  using In = T;
+  using Out = T;
+  static constexpr int kIn = Diagonal ? 5 : 4, kOut = 2, kSums = 2;
+  const T* in[kIn];  // b, q, r, p, d
+  T* out[kOut];      // r, p
+  CgScalars* own;
+  double* norm2;
+  constexpr bool wanted() const { return true; }
+  constexpr NoScalars scalars() const { return {}; }
+  constexpr void operator()(NoScalars, const T* v, T* o, double* sums) const {
+    const T r = v[0] - v[1];
+    T d = T(1);
+    if constexpr (Diagonal) d = v[4];
+    o[0] = r, o[1] = v[3] + d * (r - v[2]);
+    sums[0] += double(r) * double(r);
+    sums[1] += double(r) * (double(d) * double(r));
+  }
+  constexpr void finish(const double* sums) const {
+    *norm2 = sums[0], own->rz = sums[1];
+    own->last = kNoLastIteration;
+  }
+};
+
 /// alpha = rz / p . q, with q = A p; the breakdowns are found here.
 template <class T>
 struct CgCurvature {
@@ -274,5 +300,6 @@ struct CgMove {
   X(CgMove<T>)
 #define PENSTOCK_FOR_EACH_CG_PASS_OF_M(X, T, D) \
   X(CgBegin, T, D)                              \
+  X(CgReplace, T, D)                            \
   X(CgDescend, T, D)                            \
   X(CgAdvance, T, D)

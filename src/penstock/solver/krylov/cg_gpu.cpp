@@ -23,6 +23,9 @@ namespace {
 /// Iterations that are queued ahead: enough to hide a wait of some 50 us, and not more, because those behind the last iteration
 /// still multiply.
 constexpr std::int64_t kMostAhead = 8;
+/// The search begins anew unless a residual that is computed anew has come down to this part of the last one, and is at most so many times the
+/// recurrence's: directions are of no use to another residual.
+constexpr double kGains = 0.5, kTrue = 1.5;
 /// Seconds of iterations that are queued ahead, and the time of an iteration from which on none is.
 constexpr double kHidden = 100e-6, kLong = 1e-3;
 /// Least time that an iteration is taken to need, in seconds: it divides kHidden.
@@ -121,7 +124,8 @@ class DeviceCg {
  private:
   SolveResult solve() {
     if (diagonal_) copy_async(for_m_, m_->diagonal.data, bytes(), stream_);
-    outcome_.start(starts_at_zero_ ? start_at_zero() : residual());
+    known_ = starts_at_zero_ ? start_at_zero() : residual();
+    outcome_.start(known_);
     if (!outcome_.ended() && outcome_.more()) begin();
     while (!outcome_.ended() && outcome_.more()) {
       while (queued_ - seen_ <= ahead() && queued_ - seen_ < outcome_.left()) queue();
@@ -166,6 +170,33 @@ class DeviceCg {
     moved_ += 2;
   }
 
+  void multiply_exactly(const T* from, T* to) {
+    if (!a_.exact) return multiply(from, to);
+    a_.exact(from, to, stream_);
+    moved_ += 2;
+  }
+  /// The norm at which the residual is computed: the last one's, or the next one's of a rounded A.
+  double aim() const {
+    return a_.exact ? std::max(outcome_.target(), exact_at_ * known_) : outcome_.target();
+  }
+  /// r = b - A x in place of the recurrence's, with the search directions kept (reliable updates: van der Vorst and Ye 2000). Its norm.
+  double replace() {
+    if (general_) {
+      const double norm = residual();
+      static constexpr auto kGoesOn = kNoLastIteration;
+      copy_async(&own_.data->last, &kGoesOn, sizeof kGoesOn, stream_);
+      return norm;
+    }
+    multiply_exactly(x_, q_);
+    with_m([&]<bool D>() {
+      CgReplace<T, D> pass_of{.in = {b_, q_, r_, p_}, .out = {r_, p_}, .own = own_.data, .norm2 = norm2_};
+      if constexpr (D) pass_of.in[4] = for_m_;
+      pass(pass_of);
+    });
+    synchronize(stream_);
+    return std::sqrt(*norm2_);
+  }
+
   double start_at_zero() {
     pass(CgStart<T>{.in = {b_}, .out = {r_, x_}, .norm2 = norm2_});
     synchronize(stream_);
@@ -173,7 +204,7 @@ class DeviceCg {
   }
   /// r = b - A x; its norm.
   double residual() {
-    multiply(x_, q_);
+    multiply_exactly(x_, q_);
     pass(CgResidual<T>{.in = {b_, q_}, .out = {r_}, .norm2 = norm2_});
     synchronize(stream_);
     return std::sqrt(*norm2_);
@@ -211,7 +242,7 @@ class DeviceCg {
                      .own = own,
                      .news = news,
                      .iteration = queued_,
-                     .target = outcome_.target()});
+                     .target = aim()});
     } else {
       descend(own, news);
     }
@@ -221,12 +252,8 @@ class DeviceCg {
   }
   void descend(CgScalars* own, CgNews* news) {
     with_m([&]<bool D>() {
-      CgDescend<T, D> descend{.in = {r_, q_},
-                              .out = {r_},
-                              .own = own,
-                              .news = news,
-                              .iteration = queued_,
-                              .target = outcome_.target()};
+      CgDescend<T, D> descend{
+          .in = {r_, q_}, .out = {r_}, .own = own, .news = news, .iteration = queued_, .target = aim()};
       CgAdvance<T, D> advance{.in = {x_, p_, r_}, .out = {x_, p_}, .own = own, .iteration = queued_};
       if constexpr (D) descend.in[2] = for_m_, advance.in[3] = for_m_;
       pass(descend);
@@ -251,6 +278,16 @@ class DeviceCg {
     if (outcome_.calls_back() && joined_) order(theirs_, stream_);  // it may still read x
     if (news.code != CgNews::small) return;
     seen_ = queued_;  // the iterations that are queued behind it do nothing
+    if (a_.exact) {
+      const double before = std::exchange(known_, replace());
+      const bool true_to_it = known_ <= kTrue * std::sqrt(news.rr);
+      if (!true_to_it) exact_at_ = std::sqrt(exact_at_);  // sooner from now on
+      if (known_ > outcome_.target() && known_ <= kGains * before) {
+        outcome_.correct(known_);
+        if (!true_to_it && outcome_.more()) begin();
+        return;
+      }
+    }
     if (!outcome_.settles(residual()) && outcome_.more()) begin();
   }
   /// Brings x to the host, if the caller wants it there.
@@ -286,6 +323,8 @@ class DeviceCg {
   std::int64_t queued_ = 0, seen_ = 0;
   /// Vectors that were moved, without those of iterations behind the last one; and those of one iteration.
   std::int64_t moved_ = 0, moved_by_one_ = 0;
+  double known_ = 0;  // the norm of the last residual that was computed
+  double exact_at_ = a_.exact_at;
   double pace_ = kLong;  // seconds from one iteration's end to the next
   Clock::time_point last_look_;
 };

@@ -6,6 +6,7 @@
 #include "penstock/solver/multigrid/gpu/aggregate_steps.hpp"
 #include "penstock/solver/multigrid/gpu/made_on.hpp"
 #include "penstock/solver/multigrid/gpu/setup_steps.hpp"
+#include "penstock/solver/multigrid/gpu/staged_rows.hpp"
 
 namespace penstock {
 
@@ -23,20 +24,30 @@ Csr<T> condensed_on(const Csr<T>& a, std::int64_t block, Stream stream) {
 }
 
 template <class T>
-Strength<T> strength_on(const Csr<T>& a, Array<const T> inverse, double strength, Stream stream) {
+Strength<T> strength_on(const Csr<T>& a, Array<const T> inverse, double strength, Stream stream,
+                        Offset block_nnz) {
   const auto largest = scratch_on<float>(a.rows, stream);
   Strength<T> strong{strength * strength, std::move(inverse), largest};
-  each(a.rows, LargestStrength<T>{a.view(), strong.view(), largest.data}, stream);
+  each_row(a, block_nnz, stream, [&](const CsrView<T>& rows) {
+    return LargestStrength<T>{rows, strong.view(), largest.data};
+  });
   return strong;
 }
 
 template <class T>
-Csr<One> strong_graph_on(const Csr<T>& a, const Strength<T>& strong, Stream stream) {
+Csr<One> strong_graph_on(const Csr<T>& a, const Strength<T>& strong, Stream stream, Offset block_nnz) {
   auto made = counted_on<One>(a.rows, a.cols, stream, [&](Offset* out) {
-    each(a.rows + 1, CountStrong<T>{a.view(), strong.view(), out}, stream);
+    each_row(
+        a, block_nnz, stream,
+        [&](const CsrView<T>& rows) {
+          return CountStrong<T>{rows, strong.view(), out};
+        },
+        true);
   });
   const auto indices = scratch_on<Index>(made.nnz, stream);
-  each(a.rows, FillStrong<T>{a.view(), strong.view(), made.matrix.indptr.data, indices.data}, stream);
+  each_row(a, block_nnz, stream, [&](const CsrView<T>& rows) {
+    return FillStrong<T>{rows, strong.view(), made.matrix.indptr.data, indices.data};
+  });
   made.matrix.indices = indices;
   return made.matrix;
 }
@@ -81,10 +92,10 @@ Aggregates aggregate_on(const Csr<One>& graph, std::uint64_t seed, Stream stream
   return {count, inside, {0, count}};
 }
 
-#define X(T)                                                                       \
-  template Csr<T> condensed_on(const Csr<T>&, std::int64_t, Stream);               \
-  template Strength<T> strength_on(const Csr<T>&, Array<const T>, double, Stream); \
-  template Csr<One> strong_graph_on(const Csr<T>&, const Strength<T>&, Stream);
+#define X(T)                                                                               \
+  template Csr<T> condensed_on(const Csr<T>&, std::int64_t, Stream);                       \
+  template Strength<T> strength_on(const Csr<T>&, Array<const T>, double, Stream, Offset); \
+  template Csr<One> strong_graph_on(const Csr<T>&, const Strength<T>&, Stream, Offset);
 X(float)
 X(double)
 #undef X

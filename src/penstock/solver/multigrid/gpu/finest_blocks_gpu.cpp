@@ -1,7 +1,6 @@
 // The prolongator and the coarse matrix of a finest level that stays in host memory: sums of products of blocks of its rows.
 #include "penstock/solver/multigrid/gpu/finest_blocks_gpu.hpp"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,26 +8,10 @@
 #include "penstock/kernel/structure/transpose_gpu.hpp"
 #include "penstock/solver/multigrid/gpu/made_on.hpp"
 #include "penstock/solver/multigrid/gpu/prolongate_steps.hpp"
+#include "penstock/solver/multigrid/gpu/staged_rows.hpp"
 
 namespace penstock {
 namespace {
-
-struct RowRange {
-  std::int64_t first = 0, rows = 0;
-  Offset nnz = 0;
-};
-
-/// Ranges of rows with `most` entries each, or a single row. `offsets` is read by the CPU.
-std::vector<RowRange> ranges_of(const Offset* offsets, std::int64_t rows, Offset most) {
-  std::vector<RowRange> out;
-  for (std::int64_t first = 0; first < rows;) {
-    const auto* end = std::upper_bound(offsets + first + 1, offsets + rows + 1, offsets[first] + most) - 1;
-    const auto last = std::max<std::int64_t>(end - offsets, first + 1);
-    out.push_back({first, last - first, offsets[last] - offsets[first]});
-    first = last;
-  }
-  return out;
-}
 
 /// Rows [range] as a matrix of their own, with row offsets from 0 in scratch memory; the entries are shared.
 template <class T>
@@ -66,10 +49,7 @@ template <class T>
 Csr<T> smoothed_in_blocks(const Csr<T>& a, const Csr<T>& t, const Array<const T>& inverse, double omega,
                           const Strength<T>* strong, Offset block_nnz, Stream stream) {
   std::vector<Csr<T>> parts;
-  for (const auto& range : ranges_of(a.indptr.data, a.rows, block_nnz)) {
-    poll_interrupt();
-    auto view = a.view();
-    view.rows = range.first + range.rows;  // what counts is called once more behind the block
+  for_rows(a, block_nnz, stream, [&](const CsrView<T>& view, const RowRange& range) {
     const Smoother<T> smoother{view, inverse.data, strong ? strong->view() : StrengthView<T>{},
                                strong != nullptr, omega};
     auto made = counted_on<T>(range.rows, a.cols, stream, [&](Offset* out) {
@@ -81,28 +61,22 @@ Csr<T> smoothed_in_blocks(const Csr<T>& a, const Csr<T>& t, const Array<const T>
     each(range.rows, FromRow<FillSmoother<T>>{fill, range.first}, stream);
     made.matrix.indices = indices, made.matrix.values = values;
     parts.push_back(spgemm_on<PlusTimes<T>>(made.matrix.view(), t.view(), stream, {.pooled = true}));
-  }
+  });
   return stacked_on(parts, a.rows, t.cols, stream);
 }
 
 template <class T>
 Csr<T> galerkin_in_blocks(const Csr<T>& a, const Csr<T>& p, Offset block_nnz, Stream stream) {
   Csr<T> sum;
-  for (const auto& range : ranges_of(a.indptr.data, a.rows, block_nnz)) {
-    poll_interrupt();
-    const CsrView<T> rows{.rows = range.rows,
-                          .cols = a.cols,
-                          .first_nnz = 0,
-                          .indptr = a.indptr.data + range.first,
-                          .indices = a.indices.data,
-                          .values = a.values.data,
-                          .count = range.nnz};
+  for_rows(a, block_nnz, stream, [&](const CsrView<T>& view, const RowRange& range) {
+    auto rows = view;
+    rows.rows = range.rows, rows.indptr += range.first;
     const auto ap = spgemm_on<PlusTimes<T>>(rows, p.view(), stream, {.pooled = true});
     const auto r = transpose_on(rows_on(p, range, stream), stream);
     auto part = spgemm_on<PlusTimes<T>>(r.view(), ap.view(), stream);
     sum =
         range.first == 0 ? std::move(part) : add_on<PlusTimes<T>>({sum.view(), 0}, {part.view(), 0}, stream);
-  }
+  });
   return sum;
 }
 

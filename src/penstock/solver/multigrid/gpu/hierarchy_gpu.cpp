@@ -66,21 +66,23 @@ std::shared_ptr<const Hierarchy<T>> moved_from_host(const Csr<T>& a, std::vector
 
 template <class T>
 Smoothing<T> smoothing_of(const AmgLevel<T>& level, const Array<const T>& inverse, bool l1_jacobi, int steps,
-                          Stream stream) {
+                          Stream stream, Offset block_nnz = 0) {
   if (!l1_jacobi) return chebyshev_smoothing(inverse, level.largest, steps);
-  return l1_jacobi_smoothing(inverse_row_sums_on(level.a, stream), steps);
+  return l1_jacobi_smoothing(inverse_row_sums_on(level.a, stream, block_nnz), steps);
 }
 
 /// The aggregates of a level whose rows are blocks; `strong` becomes the strength of its vertices.
 template <class T>
 Aggregates groups_of(const Csr<T>& a, const Array<const T>& inverse, std::int64_t block, const AmgOptions& o,
-                     int number, const Hierarchy<T>* before, Strength<T>& strong, Stream stream) {
+                     int number, const Hierarchy<T>* before, Strength<T>& strong, Stream stream,
+                     Offset block_nnz) {
   const auto vertices = block == 1 ? a : condensed_on(a, block, stream);
-  strong =
-      strength_on(vertices, block == 1 ? inverse : inverse_diagonal_on(vertices, stream), o.strength, stream);
+  if (block > 1) block_nnz = 0;  // the condensed matrix is in the device's memory
+  strong = strength_on(vertices, block == 1 ? inverse : inverse_diagonal_on(vertices, stream), o.strength,
+                       stream, block_nnz);
   if (before) return before->levels[at(number)].aggregates;
-  return aggregate_on(strong_graph_on(vertices, strong, stream), o.seed + static_cast<std::uint64_t>(number),
-                      stream);
+  return aggregate_on(strong_graph_on(vertices, strong, stream, block_nnz),
+                      o.seed + static_cast<std::uint64_t>(number), stream);
 }
 
 /// Throws Error{out_of_memory} where `bytes` of levels and vectors exceed what may be taken.
@@ -130,23 +132,25 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
     require(!before || at(number) < before->levels.size(), "AMG: the hierarchy is of another matrix");
     auto& level = h->levels.emplace_back();
     level.a = matrix;
-    const auto inverse = inverse_diagonal_on(matrix, stream);
+    const bool travels = streamed && number == 0;
+    const auto block_nnz = travels ? finest_block(streamed->block_nnz, streamed->memory) : 0;
+    const auto inverse = inverse_diagonal_on(matrix, stream, block_nnz);
     if (number == 0) require_positive_diagonal_on(inverse, stream);
-    level.largest = largest_eigenvalue_on(matrix, inverse, stream);
-    if (number == 0) require_symmetric_on(matrix, stream);
-    level.smoothing = smoothing_of(level, inverse, o.l1_jacobi, o.degree, stream);
+    const auto* product = travels ? &streamed->product : nullptr;
+    level.largest = largest_eigenvalue_on(matrix, inverse, stream, product, block_nnz);
+    if (number == 0) require_symmetric_on(matrix, stream, product);
+    level.smoothing = smoothing_of(level, inverse, o.l1_jacobi, o.degree, stream, block_nnz);
     synchronize(stream);
     if (matrix.rows <= o.max_coarse || number + 1 >= o.max_levels) break;
 
     Strength<T> strong;
-    level.aggregates = groups_of(matrix, inverse, block, o, number, before, strong, stream);
+    level.aggregates = groups_of(matrix, inverse, block, o, number, before, strong, stream, block_nnz);
     if (too_little_coarser(level.aggregates.count * vectors, matrix.rows)) break;
     auto made = tentative_on<T>(level.aggregates, block, basis, vectors, stream);
     const bool scalar = block == 1 && vectors == 1;
     const auto* weighed = scalar ? &strong : nullptr;
     const double omega = kOmega / level.largest;
-    if (streamed && number == 0) {
-      const auto block_nnz = streamed->block_nnz > 0 ? streamed->block_nnz : kFinestBlock;
+    if (travels) {
       level.p = smoothed_in_blocks(matrix, made.t, inverse, omega, weighed, block_nnz, stream);
       level.r = transpose_on(level.p, stream);
       matrix = galerkin_in_blocks(matrix, level.p, block_nnz, stream);

@@ -10,12 +10,12 @@ template <class T>
 struct StreamedFinest {
   DeviceOp<T> product;      // of a stream plan, with vectors on the device
   std::int64_t memory = 0;  // bytes that the levels and a cycle's vectors may take there; 0: what there is
-  Offset block_nnz = 0;     // entries of A in a block of the set-up's products; 0: kFinestBlock
+  Offset block_nnz = 0;     // entries of A in a block of the set-up's products; 0: finest_block() chooses
 };
 
 /// As build_hierarchy, with A and all levels in the memory of one device. Where A is symmetric, everything is computed
 /// there but the factors of the last level: the same aggregates, and levels that differ by rounding. Else a copy of A comes to
-/// the CPU, which makes the levels. With `streamed`, A stays where it is: the set-up reads it over the link, in products by blocks of rows, and a
+/// the CPU, which makes the levels. With `streamed`, A stays where it is: the set-up takes blocks of its rows to the device, and a
 /// cycle multiplies by `streamed->product`. Columns of A ascend, without
 /// duplicates. `near_nullspace` is in host memory; where it is empty, the vectors are ones of each row of a block, and `vectors` is
 /// o.block. Throws as build_hierarchy, and Error{out_of_memory}.

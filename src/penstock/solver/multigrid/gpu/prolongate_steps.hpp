@@ -121,14 +121,6 @@ struct FillSmoother {
   }
 };
 
-/// A step for rows from `first` on.
-template <class Step>
-struct FromRow {
-  Step step;
-  std::int64_t first;
-  constexpr void operator()(std::int64_t i) const { step(first + i); }
-};
-
 /// Row offsets of a part, where it begins elsewhere.
 struct MoveOffsets {
   const Offset* from;

@@ -193,11 +193,11 @@ struct FillStrong {
 }  // namespace penstock
 
 #define PENSTOCK_FOR_EACH_SETUP_STEP(X, T) \
-  X(InvertDiagonal<T>)                     \
-  X(SumRow<T, T>)                          \
+  X(FromRow<InvertDiagonal<T>>)            \
+  X(FromRow<SumRow<T, T>>)                 \
   X(StartVectors<T>)                       \
   X(CountBlocks<T>)                        \
   X(FillBlocks<T>)                         \
-  X(LargestStrength<T>)                    \
-  X(CountStrong<T>)                        \
-  X(FillStrong<T>)
+  X(FromRow<LargestStrength<T>>)           \
+  X(FromRow<CountStrong<T>>)               \
+  X(FromRow<FillStrong<T>>)

@@ -2,6 +2,7 @@
 #include "penstock/solver/multigrid/gpu/aggregate_steps.hpp"
 #include "penstock/solver/multigrid/gpu/prolongate_steps.hpp"
 #include "penstock/solver/multigrid/gpu/setup_steps.hpp"
+#include "penstock/solver/multigrid/gpu/staged_rows.hpp"
 
 namespace penstock::gpu {
 
@@ -12,7 +13,7 @@ PENSTOCK_FOR_EACH_AGGREGATE_STEP(X)
 PENSTOCK_FOR_EACH_PROLONGATE_STEP(X)
 PENSTOCK_FOR_EACH_PROLONGATE_STEP_OF(X, float)
 PENSTOCK_FOR_EACH_PROLONGATE_STEP_OF(X, double)
-X(SumRow<float, double>)
+X(FromRow<SumRow<float, double>>)
 X(LargestOfChunk)
 X(NarrowValues)
 #undef X
