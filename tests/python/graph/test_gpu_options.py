@@ -22,6 +22,8 @@ FUNCTIONS = {
         "triangle_count",
         "triangles",
         "pagerank",
+        "louvain",
+        "label_propagation",
     )
 }
 ON_CPU = ("bellman_ford", "minimum_spanning_tree")  # take a device, and have no code for GPUs yet
@@ -36,6 +38,8 @@ READ = {
     "triangle_count": {"access", "placement", "counted"},
     "triangles": {"access", "placement", "counted"},
     "pagerank": {"access", "placement", "counted"},
+    "louvain": {"placement"},
+    "label_propagation": {"placement"},
 }
 OTHER = {
     "method": "top_down",
