@@ -27,7 +27,10 @@ FUNCTIONS = {
     )
 }
 ON_CPU = ("bellman_ford", "minimum_spanning_tree")  # take a device, and have no code for GPUs yet
-BY_ANOTHER = ("shortest_path",)  # takes a device for dijkstra, which it calls
+BY_ANOTHER = (
+    "shortest_path",  # takes a device for dijkstra, which it calls
+    "personalized_pagerank",  # has no field to read
+)
 PLANS = ("explain",)  # takes what the function takes of which it tells
 READ = {
     "bfs": {"method", "access", "placement", "sample", "counted"},
