@@ -55,8 +55,9 @@ def personalized_pagerank(
         (bool) and "vectors" ("cpu" or "gpu").
 
     The same bits for any number of threads; on a GPU others, which are the same in every run. All columns take as many
-    steps as the slowest needs, so that a column differs from the one that is found alone by what `tol` leaves open. Steps over a pattern start in float32, as those of `pagerank`. Takes 16 bytes an entry of the
-    result: give some tens of sources a call.
+    steps as the slowest needs, so that a column differs from the one that is found alone by what `tol` leaves open.
+    Steps over a pattern start in float32, as those of `pagerank`. Takes 16 bytes an entry of the result: give some tens
+    of sources a call.
 
     Raises as `pagerank`, and MemoryError where the vectors of one source exceed the GPU.
 
