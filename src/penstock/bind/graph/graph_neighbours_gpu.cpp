@@ -50,6 +50,7 @@ BoundTimes device_times(const ReadArray<std::int64_t>& edges, const ReadArray<st
     copy_async(copy.data, data, n * static_cast<std::int64_t>(sizeof *data), stream);
     return copy.slice(0, n);
   };
+  const nb::gil_scoped_release release;
   const UseDevice use(stream.where);
   out.times = {there(edges), there(seeds)};
   synchronize(stream);
