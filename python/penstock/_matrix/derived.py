@@ -81,6 +81,10 @@ class Derived:
         default=None, metadata=_GPU
     )  # a copy of a matrix on a GPU, for what the CPU looks up in it
 
+    read_by_gpu: tuple[str, csr_array] | None = field(
+        default=None, metadata=_GPU
+    )  # (place, a copy there for what reads it in place)
+
     # Of a graph
     symmetric_pattern: bool | None = None
     symmetric_weights: bool | None = None

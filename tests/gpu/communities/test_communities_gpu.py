@@ -40,7 +40,7 @@ def star_and_pairs():
 
 
 GRAPHS = {
-    "pattern": lambda: rmat(14, 1),
+    "pattern": lambda: rmat(13, 1),
     "float32": lambda: rmat(13, 2, np.float32),
     "float64": lambda: rmat(13, 3, np.float64),
     "star_and_pairs": star_and_pairs,
@@ -102,7 +102,8 @@ def test_modularity_is_that_of_the_cpu(graph, resolution):
     found = cg.louvain(graph, resolution=resolution, device=0)
     expected = cg.louvain(graph, resolution=resolution)
     score = cg.modularity(graph, found, resolution=resolution)
-    assert score >= 0.97 * cg.modularity(graph, expected, resolution=resolution) - 1e-9
+    best = cg.modularity(graph, expected, resolution=resolution)
+    assert score >= best - max(0.03 * abs(best), 2e-3)
 
 
 def test_networkx_agrees_about_modularity():

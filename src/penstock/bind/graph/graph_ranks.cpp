@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/graph/pagerank/pagerank_gpu.hpp"
 #include "penstock/graph/pagerank/pagerank_lists.hpp"
+#include "penstock/graph/pagerank/personalized_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -41,6 +42,20 @@ nb::tuple bound_personalized(const Matrix& m, const ReadArray<double>& out, cons
       const nb::gil_scoped_release release;
       r = personalized_pagerank(in, bind::span_of(out), bind::span_of(sources),
                                 {.alpha = alpha, .tol = tol, .max_iter = max_iter});
+    }
+    return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
+  });
+}
+
+nb::tuple bound_personalized_on(const Matrix& m, const ReadArray<double>& out,
+                                const ReadArray<Index>& sources, double alpha, double tol,
+                                std::int64_t max_iter, int gpu, std::int64_t room) {
+  return with_real(m, [&]<class V>(const Csr<V>& in) {
+    PageRankResult r;
+    {
+      const nb::gil_scoped_release release;
+      r = personalized_pagerank_on(in, bind::span_of(out), bind::span_of(sources),
+                                   {.alpha = alpha, .tol = tol, .max_iter = max_iter}, Where{gpu}, room);
     }
     return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
   });
@@ -122,6 +137,11 @@ void graph_ranks(nb::module_& m) {
   m.def("personalized_pagerank", bound_personalized, nb::arg("incoming"), nb::arg("out"), nb::arg("sources"),
         nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"),
         "(ranks of all sources side by side, iterations, change, converged)");
+  m.def("personalized_pagerank_on", bound_personalized_on, nb::arg("incoming"), nb::arg("out"),
+        nb::arg("sources"), nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("gpu"),
+        nb::arg("room"),
+        "As personalized_pagerank, with vectors on a GPU that reads the matrix, in so many bytes; GPU -1 is "
+        "the CPU.");
   m.def(
       "pagerank_on_device", on_device, nb::arg("single").none(), nb::arg("incoming"), nb::arg("out"),
       nb::arg("personalization").none(), nb::arg("dangling").none(), nb::arg("start").none(),

@@ -13,7 +13,7 @@ namespace {
 
 using community::WeightKind;
 
-/// The weights where the GPU reads them: beside lists that are in its memory, else in place.
+/// The weights where the GPU reads them: beside lists that are in its memory, if these leave room, else in pinned memory.
 class WeightsThere {
  public:
   WeightsThere(GpuGraph& g, const EdgeWeights& weights) {
@@ -22,7 +22,8 @@ class WeightsThere {
     const auto& from = weights.bytes;
     if (can_read(g.where(), from.place)) {
       data_ = from.data;
-    } else if (g.placement() == EdgePlacement::device) {
+    } else if (g.placement() == EdgePlacement::device &&
+               g.left() >= from.size + g.vertices() * community::kMoveVertexBytes) {
       copy_.emplace(g, from.size, "the weights");
       data_ = copy_->data();
       copy_async(copy_->data(), from.data, from.size, g.stream());

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reuse.hpp"
 #include "penstock/graph/community/device_level_run.hpp"
 #include "penstock/graph/community/device_steps.hpp"
 #include "penstock/graph/community/level.hpp"
@@ -35,9 +36,28 @@ DeviceBase base_of(const DeviceCommunities& g, Stream stream) {
   return base;
 }
 
-Array<Index> on_host(const Array<Index>& labels, Stream stream) {
-  const auto out = allocate<Index>(labels.size);
-  copy_async(out.data, labels.data, labels.bytes(), stream);
+/// In host memory, numbered in the order of the communities' first vertices.
+Array<Index> numbered_on_host(const Array<Index>& labels, Stream stream) {
+  const auto n = labels.size;
+  const auto numbers = held<Index>(n, stream), renamed = held<Index>(n, stream);
+  copy_async(renamed.data, labels.data, labels.bytes(), stream);
+  {
+    Buffers<std::uint32_t> keys(n, stream);
+    Buffers<Index> vertices(n, stream);
+    each(n, KeyByLabel{labels.data, keys.first.data, vertices.first.data}, stream);
+    sort_pairs(keys, vertices, bits_below(n), stream);
+    const auto ranks = held<Offset>(n + 1, stream);
+    fill_async(ranks.data, 0, ranks.bytes(), stream);
+    each(n, MarkFirst{keys.first.data, vertices.first.data, ranks.data}, stream);
+    prefix_sums(ranks.data, n + 1, stream);
+    each(n, NumberByFirst{keys.first.data, vertices.first.data, ranks.data, numbers.data}, stream);
+    each(n, Compose{numbers.data, renamed.data}, stream);
+    synchronize(stream);
+  }
+  const Place place{stream.where.is_gpu() ? Memory::pinned : Memory::host, 0};
+  auto owner = reuse_bytes(labels.bytes(), place);
+  const Array<Index> out{static_cast<Index*>(owner.get()), n, place, owner};
+  copy_async(out.data, renamed.data, out.bytes(), stream);
   synchronize(stream);
   return out;
 }
@@ -76,8 +96,7 @@ Communities louvain_on(const DeviceCommunities& g, const CommunityOptions& o, bo
     if (number == 0) result = found.labels;
     else each(result.size, Compose{found.labels.data, result.data}, stream);
     if (by_level) {
-      const auto labels = on_host(result, stream);
-      renumber(labels.span());
+      const auto labels = numbered_on_host(result, stream);
       out.by_level.emplace_back(labels.data, labels.data + labels.size);
     }
     const auto now = quality_of(coarse, all, o.resolution, stream);
@@ -86,8 +105,7 @@ Communities louvain_on(const DeviceCommunities& g, const CommunityOptions& o, bo
     level = std::move(coarse);
     if (last) break;
   }
-  out.labels = result.size > 0 ? on_host(result, stream) : alone_on_host(g.vertices);
-  renumber(out.labels.span());
+  out.labels = result.size > 0 ? numbered_on_host(result, stream) : alone_on_host(g.vertices);
   return out;
 }
 
@@ -96,9 +114,7 @@ Array<Index> label_propagation_on(const DeviceCommunities& g, int passes, std::u
   const auto base = base_of(g, stream);
   const MoveRule rule{.propagates = true, .seed = seed, .rounds = kRounds};
   const auto found = move_on(base.level, rule, {.most = passes}, g.room, stream);
-  const auto labels = on_host(found.labels, stream);
-  renumber(labels.span());
-  return labels;
+  return numbered_on_host(found.labels, stream);
 }
 
 template <class V>

@@ -63,7 +63,7 @@ struct DeviceMoves {
 
 /// Vertices with long lists that one round looks at, and tables for them in global memory.
 struct DeviceHubs {
-  std::int64_t count = 0, pieces = 0;
+  std::int64_t count = 0, pieces = 0, slots = 0;
   const Index* vertices = nullptr;
   const Offset* first_piece = nullptr;  // count + 1
   const Offset* table = nullptr;        // count + 1: where its slots begin; a power of two of them each

@@ -176,11 +176,11 @@ void look(const DeviceMoves& m, const MoveRule& rule, int round, const Index* so
   const auto blocks = std::min(gpu::full_grid(stream) * 4, gpu::blocks_for(count));
   const auto with_sums = [&]<Access A, class Sum>() {
     if (size_class == 0)
-      gpu::launch(look_by_warps<A, Sum, kLogSlots[0]>, blocks, stream, m, rule, round, some, count);
+      gpu::launch(look_by_warps<A, Sum, most_log_slots(0)>, blocks, stream, m, rule, round, some, count);
     else if (size_class == 1)
-      gpu::launch(look_by_warps<A, Sum, kLogSlots[1]>, blocks, stream, m, rule, round, some, count);
+      gpu::launch(look_by_warps<A, Sum, most_log_slots(1)>, blocks, stream, m, rule, round, some, count);
     else
-      gpu::launch(look_by_blocks<A, Sum, kLogSlots[2]>,
+      gpu::launch(look_by_blocks<A, Sum, most_log_slots(2)>,
                   std::min(gpu::full_grid(stream) * 4, (count + kBlockBatch - 1) / kBlockBatch), stream, m,
                   rule, round, some, count);
   };

@@ -88,6 +88,7 @@ class HubRounds {
         table_.push_back(table_.back() + slots_[h]);
         ++batch->count;
         batch->pieces = first_piece_.back();
+        batch->slots = table_.back();
       }
     }
     const auto send = [&](auto& there, const auto& here) {
@@ -98,8 +99,8 @@ class HubRounds {
 
   void look(const DeviceMoves& m, const MoveRule& rule, int round) const {
     for (const auto& hubs : batches_[at(round)]) {
-      fill_async(keys_.data, 0xff, keys_.bytes(), stream_);
-      fill_async(sums_.data, 0, sums_.bytes(), stream_);
+      fill_async(keys_.data, 0xff, keys_.slice(0, hubs.slots).bytes(), stream_);
+      fill_async(sums_.data, 0, sums_.slice(0, hubs.slots).bytes(), stream_);
       PENSTOCK_ON(stream_, look_at_hubs, m, rule, round, hubs);
     }
   }

@@ -152,6 +152,26 @@ struct CountRows {
   }
 };
 
+/// Marks the first vertex of each community; vertices are sorted by their labels, and ascend within each.
+struct MarkFirst {
+  const std::uint32_t* keys;
+  const Index* vertices;
+  Offset* marks;
+  constexpr void operator()(std::int64_t i) const {
+    if (i == 0 || keys[i - 1] != keys[i]) marks[vertices[i]] = 1;
+  }
+};
+/// The numbers of communities in the order of these.
+struct NumberByFirst {
+  const std::uint32_t* keys;
+  const Index* vertices;
+  const Offset* ranks;
+  Index* numbers;
+  constexpr void operator()(std::int64_t i) const {
+    if (i == 0 || keys[i - 1] != keys[i]) numbers[keys[i]] = static_cast<Index>(ranks[vertices[i]]);
+  }
+};
+
 /// labels = next(labels)
 struct Compose {
   const Index* next;

@@ -16,6 +16,8 @@ X(community::CutChunk)
 X(community::PlaceHeads)
 X(community::JoinEntries)
 X(community::CountRows)
+X(community::MarkFirst)
+X(community::NumberByFirst)
 X(community::Compose)
 #undef X
 

@@ -86,11 +86,13 @@ constexpr int log_slots_for(std::int64_t edges) {
 }
 
 // Vertices by their degrees: a warp with a small table, a warp with a larger one, a block; tables in global memory.
-inline constexpr int kClasses = 4, kLogSlots[kClasses - 1] = {6, 8, 11};
+inline constexpr int kClasses = 4;
+/// A function, since kernels do not see arrays of the host.
+constexpr int most_log_slots(int size_class) { return size_class == 0 ? 6 : size_class == 1 ? 8 : 11; }
 constexpr int class_of(std::int64_t edges) {
   const int log = log_slots_for(edges);
   int c = 0;
-  while (c < kClasses - 1 && log > kLogSlots[c]) ++c;
+  while (c < kClasses - 1 && log > most_log_slots(c)) ++c;
   return c;
 }
 /// Entries of a long list that a warp takes at a time: whole pieces of packed lists.
