@@ -365,7 +365,8 @@ def main() -> int:
     )
     clock = Clock(args.minutes, cases, args.repeats)
     rate = bandwidth(1 << (20 if args.quick else 30))
-    given = {"edges": edges, "scales": scales, "streamed": streamed, "rtol": RTOL, "device_copy_bytes_per_s": rate,
+    given = {"edges": edges, "scales": scales, "streamed": streamed, "rtol": RTOL,
+             "rtol_of_checks": CHECKED, "device_copy_bytes_per_s": rate,
              "minutes": args.minutes}  # fmt: skip
     report = Report("solve_gpu", args, given, ps.num_threads())
     try:
