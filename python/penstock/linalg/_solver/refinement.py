@@ -80,7 +80,7 @@ def updated(
     info.inner_iterations = (info.iterations,)
     # Without memory for its vectors the GPU only multiplies, and nobody has asked A.
     r, target = np.empty_like(rhs), max(limits["rtol"] * float(np.linalg.norm(rhs)), limits["atol"])
-    after = _residual(exact, rhs, x, r)
+    info.residual = after = _residual(exact, rhs, x, r)
     if info == 0:
         return info, after <= target
     if not after <= _residual(exact, rhs, first, r):
