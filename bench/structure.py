@@ -3,6 +3,7 @@
 python bench/structure.py                                    # about 1 G entries each on a GPU, 20 M on the CPU
 python bench/structure.py --graphs web,road --copies 300
 python bench/structure.py --graphs my.mtx,rmat25 --edges 1e9 --gap ../gapbs --emogi ../EMOGI --temporary /scratch
+python bench/structure.py --graphs web,social --denser 16 --edges 2.6e9 --algorithms bfs
 python bench/structure.py --device cpu --edges 2e8
 python bench/structure.py --quick                            # toy sizes: tests that it runs
 
@@ -50,6 +51,8 @@ def options() -> argparse.ArgumentParser:
     size.add_argument("--copies", type=int, help="of each graph")
     size.add_argument("--edges", type=float, help="entries of each lift, at least (1e9; 2e7 on a CPU)")  # fmt: skip
     parser.add_argument("--mix", type=float, default=0.05, help="edges between copies (0.05)")
+    parser.add_argument("--denser", type=int, metavar="DEGREE",
+                        help="products with a random graph of this even degree instead of lifts")  # fmt: skip
     parser.add_argument("--sources", type=int, default=12, help="random roots (12)")
     parser.add_argument("--share", type=float, default=0.25,
                         help="of the edges' bytes that the GPU may keep beside the vertices' arrays")  # fmt: skip
@@ -84,6 +87,8 @@ def settle(parser: argparse.ArgumentParser, args: argparse.Namespace) -> bool:
         parser.error("--sources, --verify, --copies and --edges are positive")
     if not (args.minutes > 0 and args.share >= 0 and 0 <= args.mix <= 1 and args.counted >= 0):
         parser.error("--minutes is positive, --share and --counted not negative, --mix 0 to 1")
+    if args.denser is not None and (args.denser < 2 or args.denser % 2):
+        parser.error(f"--denser {args.denser}: give an even number, at least 2")
     for name in ("emogi", "gap", "temporary"):
         path = getattr(args, name)
         if path and not path.is_dir():
@@ -99,7 +104,11 @@ def go(run: Run) -> int:
         gpu = None if run.on_host else run.args.gpu
         try:
             a = graphs.base(name, run.args.quick)
-            source = graphs.lifted(name, a, run.args.copies, run.args.edges or 0, run.args.mix, gpu)
+            size = run.args.copies, run.args.edges or 0
+            if run.args.denser:
+                source = graphs.product(name, a, *size, run.args.denser)
+            else:
+                source = graphs.lifted(name, a, *size, run.args.mix, gpu)
         except (Unfit, ValueError, OSError, ImportError, NotImplementedError) as e:
             run.report.skip(Path(name).name, str(e))
             run.weight_left -= len(run.args.algorithms)
@@ -120,7 +129,7 @@ def main() -> int:
     args = parser.parse_args()
     on_host, begin = settle(parser, args), time.monotonic()
     settings = {name: getattr(args, name) for name in (
-        "graphs", "algorithms", "copies", "edges", "mix", "sources", "share", "counted", "verify", "minutes",
+        "graphs", "algorithms", "copies", "edges", "mix", "denser", "sources", "share", "counted", "verify", "minutes",
     )} | {"on_host": on_host}  # fmt: skip
     settings["graphs"] = [Path(name).name for name in args.graphs]
     report = Report("structure", args, settings, ps.num_threads())

@@ -126,7 +126,9 @@ function(penstock_add_cuda target)
   target_compile_options(${target} PRIVATE
                          $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda --diag-suppress=554
                          --compress-mode=size>)
-  # Walks compare sums and products that the CPU has rounded one by one.
-  set_source_files_properties(src/penstock/graph/sample/walk_steps_gpu.cu PROPERTIES COMPILE_OPTIONS "-fmad=false")
+  # Walks and communities compare sums and products that the CPU has rounded one by one.
+  set_source_files_properties(src/penstock/graph/sample/walk_steps_gpu.cu
+                              src/penstock/graph/sample/choice_steps_gpu.cu src/penstock/graph/community/device_level_gpu.cu
+                              PROPERTIES COMPILE_OPTIONS "-fmad=false")
   target_link_libraries(${target} PUBLIC CUDA::cudart_static)
 endfunction()

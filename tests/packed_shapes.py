@@ -52,12 +52,31 @@ GRAPHS = {
     "lengths": lambda: lists_of(LENGTHS, 20_000, 1),
     "lengths with repeats": lambda: lists_of(LENGTHS, 20_000, 2, True),
     "long lists side by side": lambda: lists_of([1023] * 70 + [3000] * 3, 5001, 3),
+    "hubs": lambda: lists_of([65_534, 65_535, 3, 70_000], 80_000, 6),
     "every width": lambda: pattern(
         1 << 24, np.repeat([5, 1 << 23, (1 << 24) - 1], 24), np.tile((1 << np.arange(24)) - 1, 3)
     ),
     "rmat": lambda: ps.generate.rmat(13, seed=5),
     "lift": lambda: ps.generate.lift(ps.generate.rmat(9, seed=2), 60, seed=3),
 }
+
+
+# Lengths of edges, by the bytes that they take: 1, 2, 4, and 1 where all are the same.
+PACKABLE = {
+    "bytes": (8, 72),
+    "words": (1, 60_000),
+    "far": (2_147_000_000, 2_147_065_535),
+    "same": (9, 9),
+}
+
+
+def with_lengths(a, kind, seed=1):
+    """The graph with random lengths of such a kind."""
+    least, largest = PACKABLE[kind]
+    values = np.random.default_rng(seed).integers(least, largest + 1, a.nnz).astype(np.float64)
+    values[: a.nnz // 2 : 50] = least
+    values[1 : a.nnz : 50] = largest
+    return ps.csr_array._from_parts(*a.shape, np.asarray(a.indptr), np.asarray(a.indices), values)
 
 
 def same_bits(a, found):

@@ -60,7 +60,7 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         vertex it comes from, is not later. Seeds without a time of their own have that of the vertex. Data and
         HeteroData only.
     device : "cpu", the number of a GPU, `ps.device(n)`, or None
-        The GPU that draws, without weights and times. Seeds go there, and samples are tensors there, so that the loader
+        The GPU that draws, without times. Seeds go there, and samples are tensors there, so that the loader
         must run in this process (`num_workers=0`). The edges of Data and HeteroData are copied there; those of a
         GraphStore stay in the GPU's memory or in pinned memory, and are pinned if they are elsewhere. None: the GPU
         where the edges are, or the CPU.
@@ -116,10 +116,8 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         self._device = None if gpu is None else torch.device("cuda", gpu)
         if gpu is None:
             return
-        if self.weighted or self._edge_times is not None:
-            raise ValueError(
-                'weight_attr and time_attr are for samples that the CPU draws: give device="cpu"'
-            )
+        if self._edge_times is not None:
+            raise ValueError('time_attr is for samples that the CPU draws: give device="cpu"')
         for key, a in self._into.items():
             # What `_add` has made is in host memory; stores have matrices that stay where they are.
             if a.place not in ("device", "pinned"):
@@ -155,7 +153,7 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         values = None
         if weight_attr is not None:
             weights = store[weight_attr].reshape(-1)
-            values = (weights if perm is None else weights[perm]).numpy()
+            values = (weights.cpu() if perm is None else weights.cpu()[perm]).numpy()
             values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
         self._perm[key] = perm
         self._into[key] = csr_array._from_parts(

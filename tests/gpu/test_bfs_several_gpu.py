@@ -300,7 +300,7 @@ def test_packed_lists(name, near, gpus):
 
 
 def test_automatic_choice_packs_where_only_that_fits(gpus):
-    """After searches that have taken as long over the link as packing takes."""
+    """At the first search, as on one GPU; and after searches over the link when these have taken as long as packing."""
     a = ps.generate.lift(named("rmat_16"), 16, seed=3)
     a._derived.symmetric_pattern = True
     n = a.shape[0]
@@ -308,6 +308,12 @@ def test_automatic_choice_packs_where_only_that_fits(gpus):
     fits = -(-n // len(gpus)) * 32 + 9 * n + (17 << 20) + 2 * a.nnz // len(gpus)
     with ps.options(device_memory=most * fits):
         _, event = searched(a, 0, gpus)
+        assert event["graph"]["placement"] == "packed" and event["graph"]["far_bytes"] == 0
+        a._derived.gpu_parts = None
+        searched(a, 0, gpus, placement="pinned")
+        there = a._derived.gpu_parts
+        a._derived.gpu_parts = ((*there[0][:1], "auto", *there[0][2:]), *there[1:])
+        _, event = searched(a, 0, gpus)  # its sample is there
         assert event["graph"]["placement"] == "pinned"
         a._derived.link_seconds = 1e9
         _, event = searched(a, 0, gpus)

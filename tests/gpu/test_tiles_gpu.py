@@ -134,14 +134,21 @@ def test_matrices_without_entries(devices, shape):
 
 @pytest.mark.parametrize("devices", [[0, 0], [0, 1]], ids=str)
 def test_sums_of_many_pieces(devices):
-    """Partial tiles of 80 MB, which travel in three pieces each while their owner multiplies; the lower half of the
-    lower one has no entries, and stays."""
+    """Partial tiles of 80 MB: their rows with products travel, in several pieces, while their owner multiplies."""
     needs(devices)
     A, X = random_matrix(40_000, 3_000, 3, 9), dense_matrix(3_000, 512, 10)
     kinds = [("a", False), ("b", "locality")]
     found = multiply(A, X, devices, (20_000, 750, 512), kinds, grid=(1, len(devices)))
     check_dense(found, A @ X, kinds)
-    sums = 30_000 * 512 * 8
+    sums, row = 0, 512 * 8
+    theirs = (
+        A.to_scipy().tocsc()[:, np.arange(3_000) // 750 % 2 == 1].tocsr()
+    )  # rank 0 has all of C
+    for first in (0, 20_000):
+        rows = np.flatnonzero(np.diff(theirs[first : first + 20_000].indptr))
+        single = 8 * rows.size < 7 * (np.ptp(rows) + 1)
+        sums += rows.size * (row + 4) if single else (np.ptp(rows) + 1) * row
+    assert sums > 2 * (32 << 20)
     assert sums <= sum(results[0][1]["sent_bytes"] for results in found) < sums + 4096
     for k in range(len(kinds)):
         sent, received = (

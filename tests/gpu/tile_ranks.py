@@ -37,6 +37,9 @@ def main(transport: str, gpus: list[int]) -> str:
         for part in ("indptr", "indices", "data"):
             got, right = (np.asarray(getattr(m, part)) for m in (C, square))
             np.testing.assert_array_equal(got, right, f"{what}: {part}")
+    if at.transport == "peer":  # single rows travel
+        fewest = ps.dist.matmul(at, xt, stationary="cover")
+        np.testing.assert_array_equal(fewest.collect(), wanted, f"cover, rank {comm.rank}")
     return str(at.transport)
 
 

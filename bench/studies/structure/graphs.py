@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lib import graphs as lib_graphs
 from lib import matrices
 
@@ -81,3 +84,36 @@ def lifted(
 
     label = Path(name).name.split(".")[0]
     return Source(f"{label}x{copies}", label, copies, 4.0 * a.nnz * copies, make)
+
+
+def product(name: str, a: Any, copies: int | None, edges: float, degree: int) -> Source:
+    """The Kronecker product of a random graph with `name`, which is denser by `degree`: copy c of every vertex has the
+    neighbours that the vertex has, in each of the `degree` copies c + s and c - s. The shifts s are random (seeded)."""
+    each = a.nnz * degree
+    least = 2 * degree + 1  # copies, so that shifts differ
+    copies = max(least, min(copies or math.ceil(edges / max(each, 1)), _MOST // max(a.shape[0], 1)))
+    label = Path(name).name.split(".")[0]
+    size = 4.0 * each * copies
+    return Source(
+        f"{label}x{copies}by{degree}", label, copies, size, lambda: _product(a, copies, degree)
+    )
+
+
+def _product(a: Any, copies: int, degree: int) -> Any:
+    n, lengths, start = a.shape[0], np.diff(a.indptr), a.indptr[:-1]
+    shifts = 1 + np.random.default_rng(1).choice((copies - 1) // 2, degree // 2, replace=False)
+    all_shifts = np.concatenate([shifts, -shifts])
+    step = np.repeat(lengths, lengths)  # of each entry: the length of its list
+    first = np.repeat(start * (degree - 1), lengths) + np.arange(a.nnz)
+    columns = np.empty(copies * a.nnz * degree, np.int32)
+
+    def fill(c: int) -> None:
+        part = columns[c * a.nnz * degree : (c + 1) * a.nnz * degree]
+        for k, other in enumerate(np.sort((c + all_shifts) % copies)):
+            part[first + k * step] = a.indices + np.int32(other * n)
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(fill, range(copies)))
+    indptr = np.concatenate([[0], np.cumsum(np.tile(lengths * degree, copies))])
+    ones = np.ones(columns.size, bool)
+    return ps.csr_array((ones, columns, indptr), shape=(n * copies, n * copies))

@@ -42,7 +42,7 @@ def packed_lists(graph: csr_array) -> Any:
 
 def _of_gpu(graph: csr_array) -> Any:
     there = graph._derived.gpu_graph
-    return None if there is None else there[1].packed_lists()
+    return None if there is None or there[1].facts().get("lengths") else there[1].packed_lists()
 
 
 def lists_to_save(a: csr_array, wanted: bool | None) -> Any:

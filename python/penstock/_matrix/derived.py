@@ -81,6 +81,10 @@ class Derived:
         default=None, metadata=_GPU
     )  # a copy of a matrix on a GPU, for what the CPU looks up in it
 
+    read_by_gpu: tuple[str, csr_array] | None = field(
+        default=None, metadata=_GPU
+    )  # (place, a copy there for what reads it in place)
+
     # Of a graph
     symmetric_pattern: bool | None = None
     symmetric_weights: bool | None = None
@@ -103,13 +107,17 @@ class Derived:
         default=None, metadata=_GPU
     )  # (asked, edges oriented there, their lists; None and None where they do not fit)
     pagerank: tuple[csr_array, np.ndarray, bool] | None = None  # (edges in, weights out, symmetric)
+    weights_out: np.ndarray | None = (
+        None  # of the vertices of a pattern, for PageRank over its lists
+    )
     pagerank_plan: str | None = None
     pagerank_gpu_pattern: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     pagerank_gpu_weighted: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     packed_lists: Any = None  # the core's packed neighbour lists
-    packed_lists_bytes: int | None = None  # an estimate
+    list_sample: Any = None  # the core's look at some lists, by which all are packed
     packed_paths: Any = None  # the same lists with the lengths of the edges
     link_seconds: float = 0  # that traversals took whose lists came over the link
+    link_calls: int = 0  # how many these were
     path_link_seconds: float = 0  # the same of shortest paths
     gpu_graph: tuple[Any, Any] | None = field(
         default=None, metadata=_GPU

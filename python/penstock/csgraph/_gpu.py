@@ -16,16 +16,13 @@ from penstock._plan.machine import LOCKS, PAGEABLE, link_up
 from penstock._plan.report import active
 from penstock._plan.schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in, has_missed, knows_edges_in
+from penstock.csgraph._packing import cpu_packs, pack_seconds, packing_seconds, sizes_of_packed
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
 _SMALL = 1 << 20
 
-# What the CPU takes to pack the list entry of an edge, on one thread.
-_PACK_SECONDS = 45e-9
-
-# Algorithms that read lists in one direction read each of them so often in a call, at least: betweenness twice for a
-# source, PageRank in each step, triangles for each list that names its vertex.
-_PASSES = 2
+_FAR_PASSES = 1.125  # of packed lists in host memory that a search reads, at most
+ON_ITS_GPU = "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
 _NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
 
 
@@ -131,39 +128,53 @@ def gpu_graph(
     vertex_bytes: int | None = None,
 ) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
-    same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: packed lists with
-    lengths, for shortest paths, whose distances take so many bytes each. `vertex_bytes`: what packed lists leave for
-    each vertex, if it is not what searches take."""
+    same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: for shortest paths
+    from packed lists, what `lists_for_gpu` says of them; distances take so many bytes each. `vertex_bytes`: what packed
+    lists leave for each vertex, if it is not what searches take."""
     key = _graph_key(gpu, placement, share, 0 if paths is None else distance_bytes)
     known = graph._derived.gpu_graph
     needed = vertex_bytes if placement == "packed" else None
     if known is None or known[0] != key or not leaves(known[1], needed):
         sample = held_sample(graph)  # of the store that it is from
-        packed = paths
-        if placement == "packed" and paths is None:
+        packed, weights = paths or (None, None)
+        if placement == "packed" and weights is None and packed is None:
             packed = graph._derived.packed_lists
             if packed is None and known is not None and known[0] == key:
                 packed = known[1].packed_lists()  # the same, with less of them on the GPU
         graph._derived.gpu_graph = known = None
         more: dict[str, Any] = {"distance_bytes": distance_bytes} if paths is not None else {}
+        if weights is not None:
+            more["weights"] = weights
+        if placement == "packed" and packed is None and graph._derived.list_sample is not None:
+            more["list_sample"] = graph._derived.list_sample
         if needed is not None:
             more["vertex_bytes"] = needed
         known = key, _core.gpu_graph(graph._core, *key[:3], sample, packed, **more)
         graph._derived.gpu_graph = known
-        if known[1].facts().get("packed_by") == "cpu":  # which takes long: not again
-            graph._derived.packed_lists = known[1].packed_lists()
+        facts = known[1].facts()
+        if facts.get("packed_by") == "cpu":  # which takes long: not again
+            lists = known[1].packed_lists()
+            if facts["lengths"]:
+                graph._derived.packed_paths = lists
+            else:
+                graph._derived.packed_lists = lists
     return known[1]
 
 
-def leaves(there: Any, vertex_bytes: int | None) -> bool:
-    """Whether packed lists on a GPU leave so much for each vertex, or cannot leave more."""
+def leaves(there: Any, vertex_bytes: int | None, shared_bytes: int = 0) -> bool:
+    """Whether packed lists on a GPU, or lists on each of several, leave so much for each vertex (and for each of the
+    whole graph), or cannot leave more."""
     if vertex_bytes is None:
         return True
-    facts = there.facts()
-    if facts["placement"] != "packed" or facts["edge_bytes"] <= _NO_LISTS:
-        return True
-    needed = vertex_bytes * facts["vertices"] + _core.cut_list_bytes(facts["edges"])
-    return bool(facts["room_bytes"] >= needed)
+    whole = there.facts()
+    which = ("packed", "device") if "parts" in whole else ("packed",)
+    for facts in whole.get("parts", [whole]):
+        if facts["placement"] not in which or facts["edge_bytes"] <= _NO_LISTS:
+            continue
+        needed = vertex_bytes * facts["vertices"] + _core.cut_list_bytes(facts["edges"])
+        if facts["room_bytes"] < needed + shared_bytes * whole["vertices"]:
+            return False
+    return True
 
 
 def knows_gpu_graph(
@@ -186,17 +197,8 @@ class Home:
     share: int  # graphs that divide the budget: two where the reversed edges are others
 
 
-def settle_home(
-    graph: csr_array,
-    gpus: list[int],
-    placement: str,
-    packs: bool = True,
-    vertex_bytes: int | None = None,
-) -> Home:
-    """The decision of `gpu_graphs`, `gpu_parts_pair` and `one_way`, which carry it out; `explain` prints it. Forms
-    nothing. vertex_bytes: of an algorithm that reads the lists of `graph` alone, what it takes for each vertex."""
-    if vertex_bytes is not None:
-        return _one_way_home(graph, gpus[0], placement, packs, vertex_bytes)
+def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool = True) -> Home:
+    """The decision of `gpu_graphs` and `gpu_parts_pair`, which carry it out; `explain` prints it. Forms nothing."""
     symmetric = graph._derived.symmetric_pattern
     turned = not symmetric and (knows_edges_in(graph) or has_missed(graph))
     share = 2 if turned else 1
@@ -208,31 +210,6 @@ def settle_home(
     elif placement == "auto":
         reason = "the core's choice by bytes"
     return Home(placement, reason, share)
-
-
-def _one_way_home(
-    graph: csr_array, gpu: int, placement: str, packs: bool, vertex_bytes: int
-) -> Home:
-    """As `settle_home`, for lists that are read in one direction. Packed ones that searches have placed beside the
-    reversed edges are taken as they are, in their half of the budget."""
-    known = graph._derived.gpu_graph if packs and placement in ("auto", "packed") else None
-    if known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]:
-        whole, half = _budget([gpu], 1), _budget([gpu], 2)
-        if known[0][2] == half != whole and leaves(known[1], vertex_bytes):
-            return Home("packed", "searches have placed them, beside the reversed edges", 2)
-    if placement != "auto":
-        return Home(placement, "asked for", 1)
-    if not packs:
-        return Home("auto", "the core's choice by bytes", 1)
-    ahead = _PASSES * 4 * graph.nnz / _rate(graph, gpu)
-    return Home(*_home([graph], [gpu], ahead, vertex_bytes=vertex_bytes), 1)
-
-
-def one_way(graph: csr_array, gpu: int, placement: str, packs: bool, vertex_bytes: int) -> Any:
-    """The graph on a GPU for an algorithm that reads its lists alone and takes so many bytes for each vertex. packs:
-    whether "auto" may stand for packed lists."""
-    home = settle_home(graph, [gpu], placement, packs, vertex_bytes)
-    return gpu_graph(graph, gpu, home.placement, home.share, vertex_bytes=vertex_bytes)
 
 
 def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
@@ -285,13 +262,11 @@ def _home(
     """(the placement that "auto" stands for, why): "packed" where packed lists fit the budget, raw ones do not, and
     packing pays; else "auto", which is the core's choice. Each of several GPUs packs its own range of the vertices.
     `ahead`: seconds that the call would take over the link; `asked`: what `gpu_graph_room` is told besides."""
-    graph, share, parts = graphs[0], len(graphs), len(gpus)
+    graph, share = graphs[0], len(graphs)
     if graph.place == "device":
         return "auto", "the graph is on a GPU"
-    packs = parts == 1 and all(_is_packed(one) for one in graphs)
-    price = sum(
-        _price(one, gpus[0]) if parts == 1 else _price_of_parts(one, gpus) for one in graphs
-    )
+    packs = all(_is_packed(one, len(gpus) > 1) for one in graphs)
+    price = sum(_price(one, gpus) for one in graphs)
     if not packs and graph._derived.link_seconds + ahead < price:
         return "auto", (
             f"lists that exceed the budget are packed when searches have taken {price:.2g} s over the link, as long as "
@@ -306,16 +281,58 @@ def _home(
 
     if all(only_packed(one) for one in graphs):
         return "packed", "the lists exceed the budget as they are, and fit it packed"
+    if len(gpus) == 1 and share == 1:
+        return _partly(graph, gpus[0], each, ahead, **asked)
     return (
         "auto",
         "packed lists are no gain: these fit the budget as they are, or exceed it packed, too",
     )
 
 
-def _is_packed(graph: csr_array) -> bool:
-    there = graph._derived.gpu_graph
+def _partly(
+    graph: csr_array, gpu: int, each: tuple[int, int], ahead: float, **asked: Any
+) -> tuple[str, str]:
+    """As `_home`, where packed lists exceed the budget, too: those that stay in host memory are read over the link, an
+    eighth of them twice at most, or with a sample the same share as of lists as they are. They pay once calls have
+    taken so much longer over the link than that as packing takes. Samples answer for some graphs, whose calls take
+    less."""
+    raw = room_there(graph, [gpu], each)
+    asked = {"sample": 4} | asked
+    packed = room_there(graph, [gpu], each, "packed", sizes_of_packed(graph), **asked)
+    if (
+        raw["placement"] == "device"
+        or not packed["list_bytes"]
+        or packed["used_bytes"] > packed["budget"]
+    ):
+        return (
+            "auto",
+            "packed lists are no gain: these fit the budget as they are, or it has no room for any",
+        )
+    derived, far = graph._derived, packed["far_bytes"]
+    known = derived.gpu_graph
+    if known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]:
+        return "packed", "searches have placed them"
+    share = far / max(1, 4 * graph.nnz)
+    packed_seconds = derived.link_calls * _FAR_PASSES * far / _rate(graph, gpu)
+    if packed["sample_size"]:
+        packed_seconds = min(packed_seconds, share * derived.link_seconds)
+    spared = derived.link_seconds - packed_seconds + ahead * (1 - share)
+    price = 0.0
+    if derived.packed_lists is None:
+        price = pack_seconds(graph) if cpu_packs(graph) else gpu_pack_seconds(graph, gpu)
+    if spared <= price:
+        return "auto", (
+            f"lists that exceed the budget packed, too, are packed when searches have taken {price:.2g} s longer over "
+            f"the link than packed ones would ({max(0.0, spared):.2g} s until now)"
+        )
+    return "packed", "the lists exceed the budget, and less of them packed"
+
+
+def _is_packed(graph: csr_array, several: bool) -> bool:
+    """Whether nobody need pack the lists; several: those of ranges of several GPUs, which pack them by themselves."""
+    there = graph._derived.gpu_parts if several else graph._derived.gpu_graph
     on_gpu = there is not None and there[1].facts()["placement"] == "packed"
-    return on_gpu or graph._derived.packed_lists is not None
+    return on_gpu or (not several and graph._derived.packed_lists is not None)
 
 
 def _rate(graph: csr_array, gpu: int) -> float:
@@ -325,83 +342,32 @@ def _rate(graph: csr_array, gpu: int) -> float:
     return min(link_up(gpu), PAGEABLE if graph.place == "mapped" else LOCKS)
 
 
-def gpu_pack_seconds(graph: csr_array, gpu: int, gpus: int = 1) -> float:
-    """What a GPU, or each of several, takes to pack the lists of its range: offsets and columns go there once."""
-    return (8 * (graph.shape[0] + 1) + 4 * graph.nnz) / _rate(graph, gpu) / gpus
+def gpu_pack_seconds(graph: csr_array, gpu: int, gpus: int = 1, along: int = 0) -> float:
+    """What a GPU, or each of several, takes to pack the lists of its range: how long each is (2 bytes) and columns go
+    there once, and `along` bytes of lengths of edges."""
+    return (2 * graph.shape[0] + 4 * graph.nnz + along) / _rate(graph, gpu) / gpus
 
 
-def _price(graph: csr_array, gpu: int) -> float:
-    """What packing takes beyond what the next search takes if lists are read where they are. A first search reads about
-    as many bytes as packing does where packed lists fit (0.3 to 1.1 passes of lifts of web, social and bipartite graphs
-    on an H100), and its sample; a second one reads all columns for a better sample. Later ones find the sample."""
-    derived = graph._derived
-    if _is_packed(graph):
+def _price(graph: csr_array, gpus: list[int]) -> float:
+    """What packing takes beyond what the next search takes if lists are read where they are; of several GPUs each packs
+    its range. A first search reads about as many bytes as packing does where packed lists fit (0.3 to 1.1 passes of
+    lifts of web, social and bipartite graphs on an H100), and its sample; a second one reads all columns for a better
+    sample. Later ones find the sample, as all do over several GPUs but the first."""
+    derived, several = graph._derived, len(gpus) > 1
+    if _is_packed(graph, several):
         return 0.0
-    if derived.row_order is not None and not derived.row_order[0]:
-        return pack_seconds(graph)  # the CPU packs lists that do not ascend
-    there = derived.gpu_graph
+    if cpu_packs(graph):
+        return packing_seconds(graph)
+    there = derived.gpu_parts if several else derived.gpu_graph
     sampled = there is not None and there[1].facts().get("sample_kind") == "highest_degree"
-    return gpu_pack_seconds(graph, gpu) if sampled else 0.0
-
-
-def _price_of_parts(graph: csr_array, gpus: list[int]) -> float:
-    """What several GPUs take to pack their ranges; the CPU packs lists that do not ascend."""
-    order = graph._derived.row_order
-    if order is not None and not order[0]:
-        return _packing(graph)
-    return gpu_pack_seconds(graph, gpus[0], len(set(gpus)))
-
-
-def pack_seconds(graph: csr_array) -> float:
-    """What the CPU takes to pack the lists, once; 0 where they are packed.
-
-    >>> import penstock as ps
-    >>> pack_seconds(ps.generate.rmat(10, seed=1)) < 0.1
-    True
-    """
-    return 0.0 if graph._derived.packed_lists is not None else _packing(graph)
-
-
-def _packing(graph: csr_array) -> float:
-    return float(_PACK_SECONDS * graph.nnz / _core.num_threads())
-
-
-def sizes_of_packed(graph: csr_array) -> dict[str, int]:
-    """Bytes of the packed lists and, of these, of heads and bases; estimated where nobody has packed them.
-
-    >>> import penstock as ps
-    >>> from penstock._io._neighbours import packed_lists
-    >>> A = ps.generate.rmat(10, seed=1)
-    >>> before = sizes_of_packed(A)["head_bytes"]
-    >>> before == packed_lists(A).facts()["head_bytes"]
-    True
-    """
-    n = graph.shape[0]
-    return {
-        "packed_bytes": packed_bytes(graph),
-        "head_bytes": 4 * n + 8 * (-(-n // 64) + 1),
-    }
-
-
-def packed_bytes(graph: csr_array) -> int:
-    """What the graph's packed lists take; an estimate where nobody has packed them.
-
-    >>> import penstock as ps
-    >>> A = ps.generate.rmat(10, seed=1)
-    >>> packed_bytes(A) < 4 * A.nnz
-    True
-    """
-    derived = graph._derived
-    if derived.packed_lists is not None:
-        return int(derived.packed_lists.facts()["bytes"])
-    estimate = derived.once("packed_lists_bytes", lambda: _core.estimate_packed(graph._core))
-    return int(estimate)
+    return gpu_pack_seconds(graph, gpus[0], len(set(gpus))) if sampled else 0.0
 
 
 def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
     """Adds up what traversals take whose lists come over the link."""
     if graph._derived.packed_lists is None and there.facts()["placement"] == "pinned":
         graph._derived.link_seconds += told.get("seconds", 0.0)
+        graph._derived.link_calls += 1
 
 
 def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -> tuple[Any, Any]:
@@ -409,10 +375,21 @@ def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -
     formed it. The two share the budget. packs: whether "auto" may stand for packed lists."""
     reversed_edges = _edges_in(graph)
     home = settle_home(graph, [gpu], placement, packs)
+    if home.share == 2:
+        _give_way(graph.T.formed(), [gpu])
     own = gpu_graph(graph, gpu, home.placement, home.share)
     if home.share == 2:
         return own, gpu_graph(graph.T.formed(), gpu, home.placement, 2)
     return own, None if reversed_edges is None else own
+
+
+def _give_way(reversed_edges: csr_array, gpus: list[int]) -> None:
+    """Frees reversed edges that have the whole budget, before the edges get half of it."""
+    derived, half = reversed_edges._derived, _budget(gpus, 2)
+    if derived.gpu_graph is not None and derived.gpu_graph[0][2] != half:
+        derived.gpu_graph = None
+    if derived.gpu_parts is not None and derived.gpu_parts[0][2] != half:
+        derived.gpu_parts = None
 
 
 def _edges_in(graph: csr_array) -> Any:
@@ -434,16 +411,25 @@ def _budget(gpus: list[int], share: int) -> int:
 
 
 def gpu_parts(
-    graph: csr_array, gpus: list[int], placement: str, share: int = 1, like: Any = None
+    graph: csr_array,
+    gpus: list[int],
+    placement: str,
+    share: int = 1,
+    like: Any = None,
+    part_bytes: tuple[int, int] | None = None,
 ) -> Any:
-    """As `gpu_graph`, with a range of the vertices on each of several GPUs; `like`: cut as that graph is."""
+    """As `gpu_graph`, with a range of the vertices on each of several GPUs; `like`: cut as that graph is; `part_bytes`:
+    what lists leave for each vertex of a part and for each of the graph, if it is not what searches take."""
     key = (*_parts_key(gpus, placement, share), None if like is None else id(like))
     known = graph._derived.gpu_parts
-    if known is None or known[0] != key:
-        graph._derived.gpu_parts = None
+    needed = part_bytes if placement in ("auto", "packed") else None
+    if known is None or known[0] != key or not leaves(known[1], *(needed or (None,))):
+        graph._derived.gpu_parts = known = None
         # `like` is kept as long as its identity stands for it
         sample = held_sample(graph)
-        known = key, _core.gpu_parts(graph._core, gpus, *key[1:3], like, sample), like
+        names = ("vertex_bytes", "shared_vertex_bytes")
+        more = dict(zip(names, part_bytes, strict=True)) if part_bytes else {}
+        known = key, _core.gpu_parts(graph._core, gpus, *key[1:3], like, sample, **more), like
         graph._derived.gpu_parts = known
     return known[1]
 
@@ -453,11 +439,11 @@ def gpu_parts_pair(
 ) -> tuple[Any, Any]:
     """As `gpu_graphs`, over several GPUs."""
     if graph.place == "device":
-        raise ValueError(
-            "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
-        )
+        raise ValueError(ON_ITS_GPU)
     reversed_edges = edges_in(graph)
     home = settle_home(graph, gpus, placement, packs)
+    if home.share == 2:
+        _give_way(graph.T.formed(), gpus)
     own = gpu_parts(graph, gpus, home.placement, home.share)
     if home.share == 2:
         return own, gpu_parts(graph.T.formed(), gpus, home.placement, 2, own)

@@ -12,12 +12,12 @@ from penstock._io._neighbours import packed_lists
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import (
     Home,
+    gpu_pack_seconds,
     holds,
-    pack_seconds,
     room_of_each,
     room_there,
-    sizes_of_packed,
 )
+from penstock.csgraph._packing import cpu_packs, pack_seconds, sizes_of_packed
 from penstock.csgraph.gpu_options import GpuOptions
 
 # What the CPU takes to put the length of an edge into its packed list, on one thread.
@@ -25,8 +25,9 @@ _LENGTH_SECONDS = 15e-9
 
 
 def path_lists(graph: csr_array, weights: Any) -> Any:
-    """Packed lists with the lengths of the edges, made once and kept with the graph; those without where every edge
-    counts 1. `weights`: the core's verdict on them. ValueError, with the remedy, for lengths that cannot be packed.
+    """Packed lists with the lengths of the edges, made once by the CPU and kept with the graph; those without where
+    every edge counts 1. `weights`: the core's verdict on them. ValueError, with the remedy, for lengths that cannot be
+    packed.
 
     >>> from penstock.csgraph.shortest_paths import weights_of
     >>> A = csr_array(([8.0, 11.0], ([0, 1], [1, 0])), shape=(2, 2))
@@ -41,6 +42,19 @@ def path_lists(graph: csr_array, weights: Any) -> Any:
     )
 
 
+def lists_for_gpu(graph: csr_array, weights: Any) -> tuple[Any, Any]:
+    """(packed lists with lengths, or None where the GPU packs them; the weights that it packs with them, or None).
+    ValueError as `path_lists`, which packs lists that are known not to ascend."""
+    held = _held(graph)
+    if held is not None:
+        return held, None
+    if graph.dtype != np.bool_:
+        weights.require_packed()
+    if cpu_packs(graph):
+        return path_lists(graph, weights), None
+    return None, None if graph.dtype == np.bool_ else weights
+
+
 def _held(graph: csr_array) -> Any:
     derived = graph._derived
     return derived.packed_lists if graph.dtype == np.bool_ else derived.packed_paths
@@ -51,16 +65,26 @@ def _bits(graph: csr_array, weights: Any) -> int | None:
 
 
 def pack_paths_seconds(graph: csr_array) -> float:
-    """What packing the lists and their lengths takes, once; 0 where that is done.
+    """What packing the lists and their lengths takes beyond what the next search takes if lists are read where they
+    are. A GPU packs while columns and lengths go there once, and a search reads about as many bytes. The CPU packs
+    lists that do not ascend.
 
     >>> A = csr_array(([8.0, 11.0], ([0, 1], [1, 0])), shape=(2, 2))
-    >>> 0 < pack_paths_seconds(A) < 1e-3
-    True
+    >>> pack_paths_seconds(A)
+    0.0
     """
-    if _held(graph) is not None:
+    if _held(graph) is not None or not cpu_packs(graph):
         return 0.0
     lengths = 0.0 if graph.dtype == np.bool_ else _LENGTH_SECONDS * graph.nnz
     return pack_seconds(graph) + lengths / _core.num_threads()
+
+
+def first_paths_seconds(graph: csr_array, gpu: int, copied: float, along: int) -> float:
+    """What packed lists with lengths take until they are on a GPU: `copied` seconds for lists that somebody has packed,
+    or that the CPU has to pack; else a GPU packs while columns go there, and `along` bytes of lengths."""
+    if _held(graph) is not None or cpu_packs(graph):
+        return copied + pack_paths_seconds(graph)
+    return gpu_pack_seconds(graph, gpu, along=along)
 
 
 def sizes_of_packed_paths(graph: csr_array, weights: Any) -> dict[str, int]:
@@ -70,6 +94,9 @@ def sizes_of_packed_paths(graph: csr_array, weights: Any) -> dict[str, int]:
     sizes = sizes_of_packed(graph) | {"distance_bytes": 4}
     if held is not None:
         return sizes | {"packed_bytes": int(held.facts()["bytes"])}
+    there = graph._derived.gpu_graph
+    if there is not None and there[0][3] and there[1].facts()["placement"] == "packed":
+        return sizes | {"packed_bytes": int(there[1].facts()["packed_bytes"])}
     bits = _bits(graph, weights)
     if bits is None:
         weights.require_packed()
@@ -105,8 +132,17 @@ def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[
 
     if fits("device", along_bytes=told.nbytes):
         return auto("the lists fit the budget as they are")
-    if fits("packed", **sizes_of_packed_paths(graph, told)):
+    packed = room_there(graph, [gpu], each, "packed", **sizes_of_packed_paths(graph, told))
+    if holds(packed):
         return Home("packed", "the lists exceed the budget as they are, and fit it packed", 1)
+    # A search reads each list about once, wherever it is.
+    raw = 4 * graph.nnz + told.nbytes - (packed["budget"] - packed["vertex_bytes"])
+    if (
+        packed["list_bytes"]
+        and packed["used_bytes"] <= packed["budget"]
+        and 2 * packed["far_bytes"] < raw
+    ):
+        return Home("packed", "the lists exceed the budget, and less of them packed", 1)
     return auto("packed lists are no gain: they exceed the budget, too")
 
 

@@ -12,7 +12,7 @@ from penstock._arrays.out import Out
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpu, gpu_graph, knows_gpu_graph, report
 from penstock.csgraph._graph import readable, symmetric_weights
-from penstock.csgraph._packed_paths import note_link, path_lists, settle_paths
+from penstock.csgraph._packed_paths import lists_for_gpu, note_link, settle_paths
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
@@ -63,8 +63,8 @@ def search(
     symmetric = how.method != "bellman_ford" and symmetric_weights(graph)
 
     def run(placement: str, distance_bytes: int) -> tuple[Any, ...]:
-        lists = path_lists(graph, weights) if placement == "packed" else None
-        there = gpu_graph(graph, on.gpu, placement, paths=lists, distance_bytes=distance_bytes)
+        paths = lists_for_gpu(graph, weights) if placement == "packed" else None
+        there = gpu_graph(graph, on.gpu, placement, paths=paths, distance_bytes=distance_bytes)
         found = _core.sssp_gpu(
             there, readable(graph)._core, weights, starts, how.method, how.access, delta, float(limit),
             bool(predecessors), symmetric, how.cache_bytes, how.counted,

@@ -13,23 +13,25 @@ from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import plan_for_gpus
 from penstock.csgraph._gpu import (
     chosen_gpu,
+    chosen_gpus,
     knows_gpu_graph,
     leaves,
     note_link,
-    one_way,
     report,
-    settle_home,
 )
 from penstock.csgraph._graph import has_symmetric_pattern, readable
+from penstock.csgraph._one_way import one_way, settle_one_way
 from penstock.csgraph.gpu_options import GpuOptions, settled
 from penstock.csgraph.shortest_paths import pattern
+
+RANK_PART_BYTES = 8  # for each vertex of a part: its entries of the product
 
 
 @dataclass(frozen=True)
 class OnLists:
-    """The GPU whose lists are read, and how."""
+    """The GPUs whose lists are read, and how."""
 
-    gpu: int
+    gpus: list[int]
     options: GpuOptions
 
 
@@ -44,16 +46,16 @@ def chosen(
     plain = not weighted or graph.dtype == np.bool_
     if device is None and gpu_options is None:
         return _kept(graph, vertex_bytes(arguments)) if plain else None
-    gpu = chosen_gpu(graph, device)
-    on = settled(gpu_options, "pagerank", gpu is not None)
-    if gpu is None:
+    gpus = chosen_gpus(graph, device)
+    on = settled(gpu_options, "pagerank", bool(gpus))
+    if not gpus:
         return None
     if not plain:
         raise ValueError(
             f"pagerank on a GPU that device={device!r} names reads neighbour lists, without weights: give "
             "weighted=False; or leave device out and have products there, by A.prepare(schedule=ps.Streamed())"
         )
-    return OnLists(gpu, on)
+    return OnLists(gpus, on)
 
 
 def _kept(graph: csr_array, needed: int) -> OnLists | None:
@@ -66,12 +68,12 @@ def _kept(graph: csr_array, needed: int) -> OnLists | None:
     if known is None or known[0][1] != "packed" or known[1].facts()["far_bytes"]:
         return None
     gpu = known[0][0]
-    share = settle_home(lists, [gpu], "packed", True, needed).share
+    share = settle_one_way(lists, [gpu], "packed", True, needed).share
     if not (knows_gpu_graph(lists, [gpu], "packed", share) and leaves(known[1], needed)):
         return None
     plan = plan_for_gpus(graph, 8)
     here = chosen_gpu(graph, None) is not None if plan is None else _streams(plan)
-    return OnLists(gpu, GpuOptions(placement="packed")) if here else None
+    return OnLists([gpu], GpuOptions(placement="packed")) if here else None
 
 
 def _streams(plan: Any) -> bool:
@@ -93,13 +95,16 @@ def ranks(graph: csr_array, on: OnLists, arguments: tuple[Any, ...], given: Any)
     """(the core's result, where its vectors were); `given` is the caller's array for the ranks, or None."""
     symmetric = has_symmetric_pattern(graph)
     lists = graph if symmetric else graph.T.formed()
-    how, gpu = on.options, on.gpu
-    out = _core.out_weights(pattern(readable(graph))._core)
-    to = as_out(given, (graph.shape[0],), np.float64, [gpu], "pagerank")
-    there = one_way(lists, gpu, how.home, how.access == "auto", vertex_bytes(arguments))
-    found, *rest, told = _core.pagerank_lists(
+    how, gpus = on.options, on.gpus
+    edges = pattern(readable(graph))
+    out = edges._derived.once("weights_out", lambda: _core.out_weights(edges._core))
+    to = as_out(given, (graph.shape[0],), np.float64, gpus[:1], "pagerank")
+    needed = vertex_bytes(arguments)
+    there = one_way(lists, gpus, how.home, how.access == "auto", needed, (RANK_PART_BYTES, needed))
+    run = _core.pagerank_lists if len(gpus) == 1 else _core.pagerank_parts
+    found, *rest, told = run(
         there, out, *arguments, symmetric, how.access, how.counted, to.at() if to else None
     )
     note_link(lists, there, told)
     report("pagerank", there, told)
-    return (to.filled(found) if to else found, *rest), f"gpu {gpu}"
+    return (to.filled(found) if to else found, *rest), f"gpu {gpus[0]}"

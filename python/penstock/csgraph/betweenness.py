@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import chosen_gpu, note_link, one_way, report
+from penstock.csgraph._gpu import chosen_gpus, note_link, report
 from penstock.csgraph._graph import as_graph, simple, vertices, without_repeats
+from penstock.csgraph._one_way import one_way
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
@@ -43,7 +45,7 @@ def betweenness_centrality(
         A path counts for its two ends, too.
     seed : int, optional
         Of the draw; 0 where it is None.
-    device : as for `bfs`, but one GPU
+    device : as for `bfs`
     gpu_options : GpuOptions, optional
         Of `access`, `placement` and `counted`; see `GpuOptions`.
 
@@ -54,11 +56,14 @@ def betweenness_centrality(
 
     Raises ValueError for a matrix that is not square, a k that is not between 1 and n, a GPU that is not there,
     `gpu_options` on the CPU or with other fields, and where more than 1e4900 shortest paths lead from one source (on
-    common processors); MemoryError where 32 bytes a vertex do not fit the GPU.
+    common processors); MemoryError where 32 bytes a vertex do not fit the GPU, or on each of several 25 bytes a vertex
+    and 25 more for each of its range.
 
     Brandes (2001), each source by one thread: two passes over the edges a source, 20 bytes a vertex and a bit an edge a
     thread, and 12 bytes a vertex for each result that waits to be added up, 256 MB at most or one a thread. On a GPU
     one source after another, with all threads on one level; sources with too many paths for float64 go to the CPU.
+    Several GPUs have a range of the vertices each and work on the same level; they tell one another, vertex by vertex,
+    the paths found to vertices of others, and on the way back the dependencies of their own.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 3, ([0, 1, 1], [1, 2, 3])), shape=(4, 4))
@@ -66,20 +71,26 @@ def betweenness_centrality(
     array([0., 1., 0., 0.])
     """
     given = as_graph(A, "betweenness_centrality")
-    gpu = chosen_gpu(given, device)
-    on = settled(gpu_options, "betweenness_centrality", gpu is not None)
+    gpus = chosen_gpus(given, device)
+    on = settled(gpu_options, "betweenness_centrality", bool(gpus))
     graph, sources, scale = _task(given, k, directed, normalized, endpoints, seed)
-    if gpu is None:
-        return _sums(graph, sources, bool(endpoints)) * scale
-    on_gpu = one_way(graph, gpu, on.home, on.access == "auto", _core.betweenness_vertex_bytes())
-    sums, left, told = _core.betweenness_gpu(
-        on_gpu, sources, bool(endpoints), on.access, count=on.counted
+    if not gpus:
+        sums = _sums(graph, sources, bool(endpoints))
+        sums *= scale.others
+        return scale.with_sources(sums)
+    part_bytes = _core.betweenness_part_bytes()
+    on_gpu = one_way(
+        graph, gpus, on.home, on.access == "auto", _core.betweenness_vertex_bytes(), part_bytes
+    )
+    run = _core.betweenness_gpu if len(gpus) == 1 else _core.betweenness_parts
+    sums, left, told = run(
+        on_gpu, sources, bool(endpoints), on.access, scale=scale.others, count=on.counted
     )
     note_link(graph, on_gpu, told)
     report("betweenness", on_gpu, {"sources": sources.size, "on_cpu": left.size, **told})
     if left.size:
-        sums += _sums(graph, left, bool(endpoints))
-    return sums * scale
+        sums += _sums(graph, left, bool(endpoints)) * scale.others
+    return scale.with_sources(sums)
 
 
 def verify_betweenness(
@@ -109,13 +120,14 @@ def verify_betweenness(
     """
     if operator.index(samples) < 1:
         raise ValueError(f"samples={samples} must be at least 1")
-    graph, sources, scale = _task(A, k, directed, normalized, endpoints, seed)
+    graph, sources, factors = _task(A, k, directed, normalized, endpoints, seed)
     given = np.asarray(centrality, dtype=np.float64)
-    if given.shape != scale.shape:
-        raise ValueError(f"centrality has shape {given.shape}, not {scale.shape}")
+    n = graph.shape[0]
+    if given.shape != (n,):
+        raise ValueError(f"centrality has shape {given.shape}, not {(n,)}")
+    scale = factors.with_sources(np.full(n, factors.others))
     unknown = np.isnan(scale)  # nothing is said about a source by itself: zero
     sums = np.where(unknown & np.isnan(given), 0.0, given / np.where(unknown, 1.0, scale))
-    n = graph.shape[0]
     some = np.arange(n)
     if samples < n:
         some = np.sort(np.random.default_rng(seed or 0).choice(n, size=samples, replace=False))
@@ -200,7 +212,7 @@ def _sums(graph: csr_array, sources: np.ndarray, endpoints: bool) -> np.ndarray:
 
 def _task(
     A: Any, k: int | None, directed: bool, normalized: bool, endpoints: bool, seed: int | None
-) -> tuple[csr_array, np.ndarray, np.ndarray]:
+) -> tuple[csr_array, np.ndarray, _Scale]:
     graph = as_graph(A, "betweenness_centrality")
     n = graph.shape[0]
     if k is None:
@@ -214,17 +226,32 @@ def _task(
     return edges, sources, _scale(n, sources, k, directed, normalized, endpoints)
 
 
+@dataclass(frozen=True)
+class _Scale:
+    """What sums are multiplied by: `others`, and beyond that `more` at `sources`. No array of n numbers: to make some
+    took longer than a GPU needs for a source."""
+
+    others: float
+    more: float
+    sources: np.ndarray
+
+    def with_sources(self, sums: np.ndarray) -> np.ndarray:
+        """The sums, which have been multiplied by `others`, with what sources get beyond."""
+        if self.more != 1:
+            sums[self.sources] *= self.more
+        return sums
+
+
 def _scale(
     n: int, sources: np.ndarray, k: int | None, directed: bool, normalized: bool, endpoints: bool
-) -> np.ndarray:
-    """What each vertex's sum is multiplied by: NetworkX 3.6's rules."""
+) -> _Scale:
+    """NetworkX 3.6's rules."""
     others = n if endpoints else n - 1
     if others < 2:
-        return np.ones(n)
-    # Without endpoints a source has nothing to say about itself: it has been asked by the k - 1 others.
-    asked = np.full(n, float(others if k is None else k))
-    if k is not None and not endpoints:
-        asked[sources] -= 1
+        return _Scale(1.0, 1.0, sources)
     whole = 1 / (others - 1) if normalized else others if directed else others / 2
-    with np.errstate(divide="ignore"):
-        return np.where(asked > 0, whole / asked, np.nan)
+    if k is None:
+        return _Scale(whole / others, 1.0, sources)
+    # Without endpoints a source has nothing to say about itself: it has been asked by the k - 1 others.
+    more = 1.0 if endpoints else k / (k - 1) if k > 1 else np.nan
+    return _Scale(whole / k, more, sources)

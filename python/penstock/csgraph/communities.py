@@ -10,8 +10,16 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._graph import as_graph, has_symmetric_pattern, symmetric_weights
+from penstock.csgraph._gpu import chosen_gpu
+from penstock.csgraph._graph import (
+    as_graph,
+    has_symmetric_pattern,
+    readable,
+    symmetric_weights,
+)
+from penstock.csgraph._one_way import one_way
 from penstock.csgraph.breadth_first import as_labels
+from penstock.csgraph.gpu_options import GpuOptions, settled
 
 __all__ = [
     "label_propagation",
@@ -33,6 +41,8 @@ def louvain(
     unweighted: bool = False,
     seed: int = 0,
     return_levels: bool = False,
+    device: Any = None,
+    gpu_options: GpuOptions | None = None,
 ) -> Any:
     """Communities of large modularity, by the method of Louvain. `leiden` takes longer and finds better ones.
 
@@ -55,21 +65,30 @@ def louvain(
         graph.
     return_levels : bool
         True: also return the communities after each level.
+    device : as for `bfs`, but one GPU
+        A GPU takes vertices in another order than the CPU, and finds other communities of about the same modularity.
+    gpu_options : GpuOptions, optional
+        Of `placement`; packed lists are for graphs that are read without weights.
 
     Returns
     -------
     labels : int32 array of shape (n,)
         The community of each vertex, numbered in the order of their first vertices. Of the same graph and the same
-        seed they are the same, whatever the number of threads. Without edges, each vertex is alone.
+        seed they are the same, whatever the number of threads, and on every GPU. Without edges, each vertex is alone.
     levels : list of such arrays, where asked for; the last one is `labels`.
 
     Raises ValueError for a matrix that is not square, edges without their mirror (give `A + A.T`), complex weights,
-    weights that are negative, infinite or NaN (naming the edge), and options outside their ranges.
+    weights that are negative, infinite or NaN (naming the edge), options outside their ranges, a GPU that is not there,
+    and `gpu_options` on the CPU or with other fields; MemoryError where what a GPU must hold for each vertex exceeds
+    its budget.
 
     Blondel, Guillaume, Lambiotte, Lefebvre (2008). Vertices are looked at in runs; runs are shared among the
     threads, and see each other's moves when all of a round are done. After a move only neighbours are looked at
     again (Ozaki, Tezuka, Inaba 2016). 16 bytes a vertex and thread, and 40 bytes a vertex are needed meanwhile,
-    beside the graph of the communities.
+    beside the graph of the communities. On a GPU the vertices of a round move at once (16 rounds a pass), communities
+    are added up in hash tables (Naim, Manne, Halappanavar, Tumeo 2017), and weights are rounded to multiples of about
+    2^-52 of their sum, so that no sum depends on an order. Lists that exceed the budget are read over the link, graphs
+    of communities that do so, too.
 
     >>> import penstock as ps
     >>> two_triangles = ([0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3])
@@ -77,9 +96,8 @@ def louvain(
     >>> ps.csgraph.louvain(A + A.T)
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
-    graph = _weighted(A, "louvain", unweighted)
-    labels, levels = _core.louvain(
-        graph._core,
+    graph, gpu, home = _placed(A, "louvain", unweighted, device, gpu_options)
+    asked = (
         bool(unweighted),
         _at_least_0(resolution, "resolution"),
         _number(threshold, "threshold"),
@@ -87,6 +105,11 @@ def louvain(
         _seed(seed),
         bool(return_levels),
     )
+    if gpu is None:
+        labels, levels = _core.louvain(readable(graph)._core, *asked)
+    else:
+        lists = _lists_on(graph, gpu, home, unweighted)
+        labels, levels = _core.louvain_gpu(lists, graph._core, _weighed(graph, unweighted), *asked)
     return (labels, levels or [labels.copy()]) if return_levels else labels
 
 
@@ -129,7 +152,7 @@ def leiden(
     """
     graph = _weighted(A, "leiden", unweighted)
     labels: Any = _core.leiden(
-        graph._core,
+        readable(graph)._core,
         bool(unweighted),
         _at_least_0(resolution, "resolution"),
         _number(threshold, "threshold"),
@@ -141,7 +164,13 @@ def leiden(
 
 
 def label_propagation(
-    A: Any, *, max_iter: int = 100, unweighted: bool = False, seed: int = 0
+    A: Any,
+    *,
+    max_iter: int = 100,
+    unweighted: bool = False,
+    seed: int = 0,
+    device: Any = None,
+    gpu_options: GpuOptions | None = None,
 ) -> np.ndarray:
     """Communities by label propagation: each vertex takes the label that weighs most among its neighbours.
 
@@ -154,6 +183,7 @@ def label_propagation(
     seed : int
         From 0 to 2^64 - 1; of labels that weigh the same, one is drawn. A vertex keeps its label while none weighs
         more.
+    device, gpu_options : as for `louvain`
 
     Returns
     -------
@@ -170,10 +200,16 @@ def label_propagation(
     >>> ps.csgraph.label_propagation(A + A.T)
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
-    graph = _weighted(A, "label_propagation", unweighted)
-    labels: Any = _core.label_propagation(
-        graph._core, bool(unweighted), _count(max_iter, "max_iter"), _seed(seed)
-    )
+    graph, gpu, home = _placed(A, "label_propagation", unweighted, device, gpu_options)
+    asked = bool(unweighted), _count(max_iter, "max_iter"), _seed(seed)
+    labels: Any
+    if gpu is None:
+        labels = _core.label_propagation(readable(graph)._core, *asked)
+    else:
+        lists = _lists_on(graph, gpu, home, unweighted)
+        labels = _core.label_propagation_gpu(
+            lists, graph._core, _weighed(graph, unweighted), *asked
+        )
     return labels
 
 
@@ -201,7 +237,7 @@ def modularity(A: Any, labels: Any, *, resolution: float = 1.0, unweighted: bool
     """
     graph = _weighted(A, "modularity", unweighted)
     share: float = _core.modularity(
-        graph._core,
+        readable(graph)._core,
         _labels(graph, labels),
         bool(unweighted),
         _at_least_0(resolution, "resolution"),
@@ -223,7 +259,7 @@ def verify_connected_communities(A: Any, labels: Any, *, unweighted: bool = Fals
     """
     graph = _weighted(A, "verify_connected_communities", unweighted)
     numbers = _labels(graph, labels)
-    parts = _core.connected_parts(graph._core, numbers, bool(unweighted))
+    parts = _core.connected_parts(readable(graph)._core, numbers, bool(unweighted))
     # Parts are numbered by their first vertices, so the first part of a community has its first vertex.
     _, first_of_part = np.unique(parts, return_index=True)
     _, first_of_community = np.unique(numbers, return_index=True)
@@ -237,6 +273,34 @@ def verify_connected_communities(A: Any, labels: Any, *, unweighted: bool = Fals
             f"community {np.asarray(labels)[other]} is not connected: "
             f"no path within it joins vertices {first} and {other}"
         )
+
+
+def _placed(
+    A: Any, function: str, unweighted: bool, device: Any, gpu_options: GpuOptions | None
+) -> tuple[csr_array, int | None, str]:
+    """(the graph, the GPU or None for the CPU, where its lists go there)"""
+    graph = _weighted(A, function, unweighted)
+    gpu = chosen_gpu(graph, device)
+    home = settled(gpu_options, function, gpu is not None).home
+    if home == "packed" and not _reads_pattern(graph, unweighted):
+        raise ValueError(
+            f"{function}: packed lists have no weights: give unweighted=True, or leave 'packed' out"
+        )
+    return graph, gpu, home
+
+
+def _reads_pattern(graph: csr_array, unweighted: bool) -> bool:
+    return unweighted or graph.dtype == np.bool_
+
+
+def _lists_on(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any:
+    packs = _reads_pattern(graph, unweighted)
+    return one_way(graph, [gpu], home, packs, _core.community_vertex_bytes())
+
+
+def _weighed(graph: csr_array, unweighted: bool) -> Any:
+    """The matrix where the CPU reads its weights, if there are any."""
+    return (graph if _reads_pattern(graph, unweighted) else readable(graph))._core
 
 
 def _weighted(A: Any, function: str, unweighted: bool) -> csr_array:

@@ -24,8 +24,9 @@ _READS: dict[str, tuple[str, ...]] = {
     "betweenness_centrality": ("access", "placement", "counted"),
     "triangles": ("access", "placement", "counted"),
     "pagerank": ("access", "placement", "counted"),
+    "louvain": ("placement",),
 }
-_ALIKE = {"dijkstra": "sssp", "triangle_count": "triangles"}
+_ALIKE = {"dijkstra": "sssp", "triangle_count": "triangles", "label_propagation": "louvain"}
 
 _SAMPLE = 4  # neighbours of each vertex, where nobody says how many
 
@@ -71,10 +72,10 @@ class GpuOptions:
     placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
         device memory where they fit, else in place, their pages locked. "packed": lists of 4 to 17 bits an edge, and
-        for `sssp` the bits of its length, in device memory; several GPUs only for `bfs` and `connected_components`. The
-        GPU packs them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
+        for `sssp` the bits of its length, in device memory; of `sssp` on one GPU, else on several, too. The GPU packs
+        them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
         (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one. Triangles are
-        counted over packed lists of oriented edges.
+        counted over packed lists of oriented edges. Packed lists of `louvain` and `label_propagation` have no weights.
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
         asks before it reads lists in host memory. 4 where it is None.

@@ -63,7 +63,7 @@ def pagerank(
         max_iter was not enough, out has the ranks of the last step.
     return_info : bool
         True: also return what happened, and do not raise where max_iter was not enough.
-    device : as for `bfs`, but one GPU
+    device : as for `bfs`
         None: where products of A are done (see below). A GPU: over the lists of neighbours that it has, or gets, for
         searches; of a pattern, or with `weighted=False`. "cpu": the CPU, whatever plans A has.
     gpu_options : GpuOptions, optional
@@ -93,6 +93,8 @@ def pagerank(
     With `device=0` a step walks the lists of edges into each vertex, raw or packed, where searches keep them, and adds
     in an order that each list and its place decide. The vectors take 32 bytes a vertex of `options.device_memory`, 24
     where tol is 1e-5 or more, and with `personalization` or `dangling` 48 and 24; MemoryError where they do not fit.
+    Several GPUs have the lists of a range of vertices each; the vectors are on the first one, which sends the ranks to
+    the others in each step and gets their sums. The bits are those of one GPU where lists are packed or in its memory.
     With device None, packed lists that are on a GPU as a whole are walked, too, if the vectors fit beside them, where
     a plan of A would stream its entries, or has none and a search would run there.
 

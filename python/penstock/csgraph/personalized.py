@@ -7,7 +7,10 @@ import operator
 from typing import Any
 
 from penstock import _core
-from penstock.csgraph._graph import as_graph, vertices
+from penstock._matrix.csr import csr_array
+from penstock._plan.options import options
+from penstock.csgraph._gpu import chosen_gpu
+from penstock.csgraph._graph import as_graph, readable, vertices
 from penstock.csgraph.page_rank import _edges, _into, _number, _unfinished
 
 
@@ -20,13 +23,14 @@ def personalized_pagerank(
     max_iter: int = 100,
     weighted: bool = True,
     return_info: bool = False,
+    device: Any = None,
 ) -> Any:
     """Personalised PageRank of each source, all at once: what `pagerank(A, personalization={s: 1})` is for every s,
     with each entry of A read once a step for all of them.
 
     Parameters
     ----------
-    A : csr_array of shape (n, n), or what csr_array takes; in host, mapped or pinned memory
+    A : csr_array of shape (n, n), or what csr_array takes
         As for `pagerank`.
     sources : int array of shape (k,)
         Where the jumps of each column lead, and its walkers at vertices without edges. Repeats are allowed.
@@ -39,18 +43,23 @@ def personalized_pagerank(
         False: values are not read, all edges of a vertex are taken alike.
     return_info : bool
         True: also return what happened, and do not raise where max_iter was not enough.
+    device : as for `bfs`, but one GPU
+        A GPU keeps the vectors in its memory, 24 bytes a vertex and source; where these exceed what is free, or
+        `ps.options.device_memory`, it takes the sources in groups. It reads A in its memory, if A is there, and else in
+        pinned memory, to which A is copied once.
 
     Returns
     -------
     ranks : float64 array of shape (n, k); column j has the ranks of sources[j], of sum 1.
     info : dict, where asked for, of "iterations" (int), "change" (float, the largest of the last step), "converged"
-        (bool) and "vectors" ("cpu").
+        (bool) and "vectors" ("cpu" or "gpu").
 
-    The same bits for any number of threads. All columns take as many steps as the slowest needs, so that a column
-    differs from the one that is found alone by what `tol` leaves open. Steps over a pattern start in float32, as
-    those of `pagerank`. Takes 16 bytes an entry of the result: give some tens of sources a call.
+    The same bits for any number of threads; on a GPU others, which are the same in every run. All columns take as many
+    steps as the slowest needs, so that a column differs from the one that is found alone by what `tol` leaves open.
+    Steps over a pattern start in float32, as those of `pagerank`. Takes 16 bytes an entry of the result: give some tens
+    of sources a call.
 
-    Raises as `pagerank`; PlacementError for a matrix in a GPU's memory.
+    Raises as `pagerank`, and MemoryError where the vectors of one source exceed the GPU.
 
     The power method (Page et al. 1999, section 2) by sparse times dense products.
 
@@ -62,28 +71,41 @@ def personalized_pagerank(
            [0.327, 0.452]])
     """
     graph = as_graph(A, "personalized_pagerank")
-    if graph.place == "device":
-        raise _core.PlacementError(
-            "personalized_pagerank runs on the CPU, but the matrix is in a GPU's memory: use A.to(ps.host) or "
-            "A.to(ps.pinned)"
-        )
+    gpu = chosen_gpu(graph, device)
     some = vertices(graph, sources)
     alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
     steps = operator.index(max_iter)
     if steps < 0:
         raise ValueError(f"max_iter={max_iter} must be zero or more")
-    into, out, _ = _into(_edges(graph, weighted))
-    ranks, iterations, change, converged = _core.personalized_pagerank(
-        into._core, out, some, alpha, tol, steps
-    )
+    into, out, _ = _into(_edges(readable(graph), weighted))
+    if gpu is None:
+        found = _core.personalized_pagerank(into._core, out, some, alpha, tol, steps)
+    else:
+        there = _read_by(into, gpu, graph.place == "device")
+        room = options.device_memory or _core.gpu_info(gpu)["free_bytes"] * 7 // 8
+        found = _core.personalized_pagerank_on(
+            there._core, out, some, alpha, tol, steps, gpu, int(room)
+        )
+    ranks, iterations, change, converged = found
     ranks = ranks.reshape(graph.shape[0], some.size)
     if return_info:
         return ranks, {
             "iterations": iterations,
             "change": change,
             "converged": converged,
-            "vectors": "cpu",
+            "vectors": "cpu" if gpu is None else "gpu",
         }
     if not converged:
         raise _unfinished(steps, change, tol)
     return ranks
+
+
+def _read_by(into: csr_array, gpu: int, on_gpu: bool) -> csr_array:
+    """The edges by their ends where the GPU reads them, kept with them."""
+    if into.place == "pinned" and not on_gpu:
+        return into
+    place = f"device:{gpu}" if on_gpu else "pinned"
+    known = into._derived.read_by_gpu
+    if known is None or known[0] != place:
+        known = into._derived.read_by_gpu = place, into.to(place)
+    return known[1]

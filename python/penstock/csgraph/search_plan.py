@@ -16,26 +16,32 @@ from penstock.csgraph._gpu import (
     chosen_gpus,
     gpu_pack_seconds,
     knows_gpu_graph,
-    pack_seconds,
-    packed_bytes,
+    leaves,
     room_of_each,
     room_there,
     settle_home,
-    sizes_of_packed,
 )
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._lists import cpu_lists, for_cpu, raw_bytes
-from penstock.csgraph._packed_paths import pack_paths_seconds, settle_paths, sizes_of_packed_paths
+from penstock.csgraph._one_way import settle_one_way
+from penstock.csgraph._packed_paths import first_paths_seconds, settle_paths, sizes_of_packed_paths
+from penstock.csgraph._packing import cpu_packs, pack_seconds, packed_bytes, sizes_of_packed
 from penstock.csgraph._paths_gpu import placement_without_room
+from penstock.csgraph._ranks_gpu import RANK_PART_BYTES
 from penstock.csgraph.gpu_options import GpuOptions, settled
 from penstock.csgraph.shortest_paths import weights_of
 
 FUNCTIONS = ("bfs", "connected_components", "sssp", "betweenness_centrality", "pagerank")
-_ONE_WAY = FUNCTIONS[2:]  # on one GPU, over the lists of A as they are on a CPU
-# what these take for each vertex: PageRank to a tolerance of 1e-6, the default
+_ONE_WAY = FUNCTIONS[2:]  # over the lists of A as they are on a CPU
+# what these take for each vertex: on one GPU, and on several for those of a part and for all of the graph. PageRank to
+# a tolerance of 1e-6, the default
+_RANK_BYTES = int(_core.rank_vertex_bytes(1e-6, False))
 _TAKES = {
-    "betweenness_centrality": int(_core.betweenness_vertex_bytes()),
-    "pagerank": int(_core.rank_vertex_bytes(1e-6, False)),
+    "betweenness_centrality": (
+        int(_core.betweenness_vertex_bytes()),
+        _core.betweenness_part_bytes(),
+    ),
+    "pagerank": (_RANK_BYTES, (RANK_PART_BYTES, _RANK_BYTES)),
 }
 _SECTOR = 32  # bytes: a list that comes over the link is read in whole sectors, at both of its ends
 
@@ -169,7 +175,7 @@ def explain(
             raise ValueError(
                 f"{function} reads the lists of A as they are: leave lists={lists!r} out"
             )
-        if len(gpus) > 1:
+        if len(gpus) > 1 and function == "sssp":
             raise ValueError(f"{function} runs on one GPU: give one of device={device!r}")
     if not gpus:
         return _on_cpu(graph, function, lists)
@@ -211,6 +217,12 @@ def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
     )
 
 
+def _takes(function: str, gpus: list[int]) -> tuple[int, ...]:
+    """What that function takes on a GPU for each vertex; on several, for those of a part and for all of the graph."""
+    alone, part = _TAKES[function]
+    return (alone,) if len(gpus) == 1 else part
+
+
 def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) -> SearchPlan:
     share, sizes = 1, None
     asked: dict[str, Any] = {}
@@ -218,8 +230,9 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
         if function == "pagerank" and not graph._derived.symmetric_pattern:
             known = graph._derived.transpose  # its lists are those that are read
             graph = known if isinstance(known, csr_array) else graph
-        asked = {"vertex_bytes": _TAKES[function]}
-        home = settle_home(graph, gpus, how.home, how.access == "auto", _TAKES[function])
+        takes = _takes(function, gpus)
+        asked = dict(zip(("vertex_bytes", "shared_vertex_bytes"), takes, strict=False))
+        home = settle_one_way(graph, gpus, how.home, how.access == "auto", *takes)
         placement, reason, share = home.placement, home.reason, home.share
         if placement == "packed":
             sizes = sizes_of_packed(graph)
@@ -288,13 +301,16 @@ def _told(
     if lists != "packed":
         setup += far / LOCKS
     elif paths:
-        setup += pack_paths_seconds(graph)
-    elif far or (several == 1 and graph._derived.packed_lists is not None):
+        along = 0 if graph.dtype.kind == "b" else weights_of(graph).nbytes
+        setup = first_paths_seconds(graph, gpus[0], setup, along)
+    elif cpu_packs(graph) or (several == 1 and graph._derived.packed_lists is not None):
         setup += pack_seconds(graph)
     else:
         setup = gpu_pack_seconds(graph, gpus[0], len(set(gpus)))
     if knows_gpu_graph(graph, gpus, placement, share, 4 if paths and lists == "packed" else 0):
-        setup = 0.0
+        there = graph._derived.gpu_graph if several == 1 else graph._derived.gpu_parts
+        if function not in _TAKES or leaves(there[1], *_takes(function, gpus)):
+            setup = 0.0
     return SearchPlan(
         function=function,
         device=tuple(gpus),

@@ -10,12 +10,15 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock._plan.options import options
-from penstock.csgraph._gpu import chosen_gpu, note_link, one_way, report
+from penstock.csgraph._gpu import ON_ITS_GPU, chosen_gpus, note_link, report
 from penstock.csgraph._graph import as_graph, simple
+from penstock.csgraph._one_way import one_way
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
 _STEPS = 200_000_000  # of a check: more are drawn vertices' only
 _VERTEX_BYTES = 24  # that a count takes on a GPU beside oriented lists, at most: counts, and chunks of long lists
+# The same of several, for each vertex of a part, and for each of the graph.
+_PART_BYTES = (16, 8)
 
 
 def triangle_count(
@@ -30,7 +33,7 @@ def triangle_count(
     ----------
     A : csr_array of shape (n, n), or what csr_array takes
         A stored entry (i, j) joins i and j. Values, directions, duplicates and self loops make no difference.
-    device : as for `bfs`, but one GPU
+    device : as for `bfs`
     gpu_options : GpuOptions, optional
         Of `access`, `placement` and `counted`; see `GpuOptions`.
 
@@ -41,7 +44,9 @@ def triangle_count(
     edges are kept with A, so that a second count is faster. Independent of the number of threads. A GPU orients and
     sorts the edges in its own memory, where about 12 bytes an entry and 50 a vertex are free for that, or takes them
     from packed lists that searches of the same GPU have left there; otherwise it gets them from the CPU. It looks lists
-    up in tables in its shared memory.
+    up in tables in its shared memory. Several GPUs have a range of the oriented lists each: the first one
+    orients the edges if it has room, these go to host memory and from there to all, and each GPU looks its own up in
+    those of all, which it reads once where they are.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 5, ([0, 1, 2, 3, 3], [1, 2, 0, 0, 1])), shape=(4, 4))
@@ -143,19 +148,24 @@ def _counted(
     graph: csr_array, function: str, device: Any, gpu_options: GpuOptions | None
 ) -> tuple[int, Any]:
     """(total, one count a vertex or None) for the function of that name"""
-    gpu = chosen_gpu(graph, device)
-    on = settled(gpu_options, function, gpu is not None)
+    gpus = chosen_gpus(graph, device)
+    on = settled(gpu_options, function, bool(gpus))
     each = function == "triangles"
-    if gpu is None:
+    if not gpus:
         total, of_vertex = _core.triangles(_oriented(graph), each)
         return total, of_vertex
     if on.home == "packed" and graph.place == "device":
         raise _core.PlacementError(
             f"{function}: packed lists are made of a matrix in host memory: use A.to(ps.host), or leave 'packed' out"
         )
-    edges, lists, placement = _oriented_for(graph, gpu, on.home)
-    on_gpu = one_way(lists, gpu, placement, on.access == "auto", _VERTEX_BYTES)
-    total, of_vertex, told = _core.triangles_gpu(on_gpu, edges, each, on.access, count=on.counted)
+    several = len(gpus) > 1
+    if several and graph.place == "device":
+        raise ValueError(ON_ITS_GPU)
+    # Several GPUs divide lists that are in host memory.
+    edges, lists, placement = _oriented_for(graph, gpus[0], on.home, several)
+    on_gpu = one_way(lists, gpus, placement, on.access == "auto", _VERTEX_BYTES, _PART_BYTES)
+    run = _core.triangles_parts if several else _core.triangles_gpu
+    total, of_vertex, told = run(on_gpu, edges, each, on.access, count=on.counted)
     note_link(lists, on_gpu, told)
     told["oriented"] = getattr(edges, "facts", None)
     report("triangles", on_gpu, told)
@@ -170,16 +180,18 @@ def _oriented(graph: csr_array) -> Any:
     return known
 
 
-def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_array, str]:
+def _oriented_for(
+    graph: csr_array, gpu: int, placement: str, several: bool = False
+) -> tuple[Any, csr_array, str]:
     """(oriented edges, their lists as a matrix, where these are to be placed) for a count on that GPU. They are made
     out of packed lists that it has; or out of the edges, where its memory suffices and the lists may stay there; else
-    by the CPU."""
+    by the CPU. several: for that GPU and others, to host memory."""
     derived = graph._derived
-    key = (gpu, options.device_memory or 0, placement in ("auto", "device"))
+    key = (gpu, options.device_memory or 0, placement in ("auto", "device") and not several)
     kept = derived.oriented_gpu
     if kept is None or kept[0] != key:
         derived.oriented_gpu = None  # what it held is free for the new one
-        made = _oriented_there(graph, *key)
+        made = _oriented_there(graph, *key, several)
         kept = key, made, None if made is None else csr_array._wrap(made.lists)
         derived.oriented_gpu = kept
         if made is not None and made.simple and derived.simple is None:
@@ -197,17 +209,23 @@ def _oriented_for(graph: csr_array, gpu: int, placement: str) -> tuple[Any, csr_
     return edges, derived.oriented_lists, placement
 
 
-def _oriented_there(graph: csr_array, gpu: int, memory: int, stays: bool) -> Any:
-    """Edges that a GPU has oriented, None where it cannot; stays: its lists may be in its memory."""
+def _oriented_there(
+    graph: csr_array, gpu: int, memory: int, stays: bool, several: bool = False
+) -> Any:
+    """Edges that a GPU has oriented, None where it cannot; stays: its lists may be in its memory; several: they are
+    taken to host memory."""
     packed = _packed_on(graph, gpu)
     if packed is not None:
         made = _core.orient_packed_gpu(packed, not stays)
         if made is not None:
             return made
-    if not stays:
+    if not (stays or several):
         return None
     symmetric = bool(graph._derived.symmetric_pattern)
-    return _core.orient_edges_gpu(graph._core, gpu, memory, symmetric)
+    made = _core.orient_edges_gpu(graph._core, gpu, memory, symmetric)
+    if several and made is not None:
+        made.take_to_host()
+    return made
 
 
 def _packed_on(graph: csr_array, gpu: int) -> Any:

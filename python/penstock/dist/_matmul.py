@@ -51,8 +51,8 @@ def matmul(
     stationary : str
         Whose tiles stay where they are, and whose owners do the work: "c" (A and B travel), "a" (B and sums for C), "b"
         (A and sums for C). "cover": B for some entries of A and C for the others, so that the fewest rows of B and of
-        sums travel (a minimum vertex cover of each tile); for a dense B in host memory. The first product cuts A in
-        two, and A keeps both parts, which take its memory once more. "auto": of "a", "b" and "c", what the model of
+        sums travel (a minimum vertex cover of each tile); for a dense B. The first product cuts A in two, on the CPU,
+        and A keeps both parts, which take its memory once more. "auto": of "a", "b" and "c", what the model of
         `penstock scale` finds fastest, with the tiles as they are, on the network that `penstock probe --mpi` measured,
         or a preset.
     steal : bool or str
@@ -86,8 +86,8 @@ def matmul(
         Which ranks are on one node: so many that follow one another, the number of each rank's node, or "auto", by the
         names of the hosts. What several ranks of a node need of another node's tile then crosses once, and is passed on
         within the node; sums of theirs for another node's tile are added there and cross once. All that is shared is
-        fetched before the first product, and needs memory until the last. For tiles in host memory; not with `steal`,
-        `replicas`, `out` or SUMMA. None: ranks know of no nodes.
+        fetched before the first product, and needs memory until the last; with `out` for each range of rows anew. For
+        tiles in host memory; not with `steal`, `replicas` or SUMMA. None: ranks know of no nodes.
 
     Returns
     -------
@@ -129,10 +129,10 @@ def matmul(
             "does: leave seed out, or take steal='locality' or 'random'"
         )
     of_ranks = None if nodes is None else _nodes(A.comm, nodes)
-    if of_ranks is not None and (_STEAL[steal] != "none" or replicas != 1 or out is not None):
+    if of_ranks is not None and (_STEAL[steal] != "none" or replicas != 1):
         raise ValueError(
-            f"nodes={nodes!r} with steal={steal!r}, replicas={replicas}, out={out!r}: where the ranks of a node share "
-            "tiles nothing is stolen, C has one copy, in memory: leave these out, or nodes"
+            f"nodes={nodes!r} with steal={steal!r}, replicas={replicas}: where the ranks of a node share tiles nothing "
+            "is stolen, and C has one copy: leave these out, or nodes"
         )
     ahead = 1 if prefetch is None else prefetch
     seed = 0 if seed is None else seed
@@ -231,7 +231,7 @@ def _multiply(
         kind = choose(
             A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch, gpus=on_gpus
         )
-        if _STEAL[steal] == "none" and A.comm.size > 1:
+        if _STEAL[steal] == "none" and A.comm.size > 1 and A.device is None:
             kind = choose_cover(A, B, kind, prefetch=prefetch)
     if kind == "summa":
         _offer("nccl")  # for GPUs
@@ -244,7 +244,7 @@ def _multiply(
             -1 if memory is None else memory,
             seed,
         )
-        return multiply_into(out, A, B, how, mask, replicas)
+        return multiply_into(out, A, B, how, mask, replicas, nodes)
     core, made_by, times = _core.tiles_multiply(
         A._core,
         B._core,

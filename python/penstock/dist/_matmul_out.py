@@ -20,9 +20,16 @@ __all__ = ["multiply_into"]
 
 
 def multiply_into(
-    out: Any, A: tiled_array, B: tiled_array, how: tuple[Any, ...], mask: Any, replicas: int
+    out: Any,
+    A: tiled_array,
+    B: tiled_array,
+    how: tuple[Any, ...],
+    mask: Any,
+    replicas: int,
+    nodes: list[int] | None = None,
 ) -> csr_array:
-    """C = A B into a store at `out`. `how`: the arguments of the core's product, from `stationary` on. Collective."""
+    """C = A B into a store at `out`. `how`: the arguments of the core's product, from `stationary` on. `nodes`: what
+    the ranks of a node share of each product of some rows, they fetch for each. Collective."""
     comm = A.comm
     if not B.sparse:
         raise ValueError("out= is for products of sparse matrices: B is dense")
@@ -37,7 +44,7 @@ def multiply_into(
 
     agreed(comm, target)
     chunks = _chunks(A, B, how, mask, replicas)
-    product = _Chunks(A, B, how, mask, replicas)
+    product = _Chunks(A, B, how, mask, replicas, nodes)
     if comm.rank != 0:
         _told(comm, None)  # rank 0 has begun
         for chunk in chunks:
@@ -67,14 +74,21 @@ class _Chunks:
     """C's rows of tiles [first, last)."""
 
     def __init__(
-        self, A: tiled_array, B: tiled_array, how: tuple[Any, ...], mask: Any, replicas: int
+        self,
+        A: tiled_array,
+        B: tiled_array,
+        how: tuple[Any, ...],
+        mask: Any,
+        replicas: int,
+        nodes: list[int] | None,
     ) -> None:
         self.a, self.b, self.how, self.mask, self.replicas = A, B, how, mask, replicas
+        self.nodes = nodes or []
 
     def __call__(self, first: int, last: int) -> tiled_array:
         mask = None if self.mask is None else self.mask._core.rows_of_tiles(first, last)
         a = self.a._core.rows_of_tiles(first, last)
-        made = _core.tiles_multiply(a, self.b._core, *self.how, mask, self.replicas)
+        made = _core.tiles_multiply(a, self.b._core, *self.how, mask, self.replicas, self.nodes)
         return tiled_array._of(*made)
 
     def dtype(self) -> str:

@@ -18,6 +18,15 @@ from penstock._io._atomic import atomic_file
 __all__ = ["Link", "Network", "networks"]
 
 VERSION = 1  # of the file
+# Measured over predicted seconds: 90 % lie between. By bench/page_kogge2018.py, 285 products on 1, 2 and 4 ranks, but
+# for the last, which is assumed: nobody measured a preset.
+SPREAD = {
+    "one rank": (0.85, 1.2),
+    "a core for each rank": (0.82, 1.3),
+    "ranks that share cores": (0.85, 1.6),
+    "several nodes": (0.75, 1.3),
+    "a preset": (0.5, 2.0),
+}
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ class Network:
     # (bytes of x, seconds that an entry takes longer where it reads x at random), ascending. Empty: not known.
     gather_s: tuple[tuple[float, float], ...] = ()
     threads: int = 0  # of each rank that was measured; 0: not known
-    gathers: bool = True  # single rows of a dense tile travel; between GPUs all from one to another
+    gathers: bool = True  # single rows of a dense tile travel, not all from one to another
 
     def __post_init__(self) -> None:
         for what, link in (("inside", self.inside), ("outside", self.outside)):
@@ -136,6 +145,26 @@ class Network:
         if not isinstance(facts, dict):
             raise ValueError(f"{path}: not a measured network")
         return cls.of(facts, str(path))
+
+    @property
+    def measured(self) -> bool:
+        """By `calibrate`; else these are a preset's figures."""
+        return bool(self.rank_products)
+
+    def job(self, ranks: int) -> str:
+        """What a job of so many ranks is for a prediction: a key of SPREAD."""
+        if not self.measured:
+            return "a preset"
+        if ranks == 1:
+            return "one rank"
+        if self.outside is not None and ranks > self.ranks_per_node:
+            return "several nodes"
+        here = min(ranks, self.ranks_per_node) if self.outside is not None else ranks
+        return "a core for each rank" if here <= self.at_once else "ranks that share cores"
+
+    def spread(self, ranks: int) -> tuple[float, float]:
+        """Times a predicted time: nine of ten measured ones are expected between these two."""
+        return SPREAD[self.job(ranks)]
 
     def on(self, ranks_per_node: int) -> Network:
         """The same nodes with another number of ranks on each: a rank has its share of the node's cores and memory."""
@@ -237,7 +266,6 @@ networks: dict[str, Network] = {
             inside=Link(4.8e-6, 1e-7, 372e9, 0, 0.0), outside=None, node_bytes_per_s=372e9,
             inside_bytes_per_s=2976e9, ranks_per_node=8, at_once=8, rank_read=4200e9, node_read=33600e9,
             cache_bytes=400e6, cache_read=4200e9, node_cached=33600e9, call_s=2e-5, rank_flops=34e12,
-            gathers=False,
         ),
     )
 }  # fmt: skip

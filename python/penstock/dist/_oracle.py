@@ -72,6 +72,11 @@ class Forecast:
         grown = p.ranks / base.ranks if self.kind == "weak" else 1.0
         return grown * base.seconds / p.seconds if p.seconds else 1.0
 
+    def between(self, p: Prediction) -> tuple[float, float]:
+        """Seconds between which nine of ten measured products are expected (`Network.spread`)."""
+        low, high = self.network.spread(p.ranks)
+        return low * p.seconds, high * p.seconds
+
     def efficiency(self, p: Prediction) -> float:
         return self.speedup(p) * self.base().ranks / p.ranks
 
@@ -100,8 +105,9 @@ class Forecast:
         name = f"{p.layout} ({layout})" if layout else p.layout
         halo = ", x sent whole to everyone" if p.halo == "sync" else ""
         out.append(
-            f"Use {name} on {p.ranks:,} ranks{halo}: {_time(p.seconds)} a product, {self.speedup(p):.3g} times "
-            f"{self.base().ranks:,} rank{'s' * (self.base().ranks > 1)}, {self.efficiency(p):.0%} of ideal."
+            f"Use {name} on {p.ranks:,} ranks{halo}: {_time(p.seconds)} a product ({self._range(p)}), "
+            f"{self.speedup(p):.3g} times {self.base().ranks:,} rank{'s' * (self.base().ranks > 1)}, "
+            f"{self.efficiency(p):.0%} of ideal."
         )
         out.append(f"Local products wait most for {BOUNDS[p.bound]}.")
         last = self.ranks()[-1]
@@ -133,12 +139,17 @@ class Forecast:
             )
         return out
 
+    def _range(self, p: Prediction) -> str:
+        low, high = self.between(p)
+        return f"{_time(low)} to {_time(high)}"
+
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON."""
         rows = [
-            {**as_dict(p), "speedup": self.speedup(p), "efficiency": self.efficiency(p)}
+            {**as_dict(p), "between": list(self.between(p)), "speedup": self.speedup(p),
+             "efficiency": self.efficiency(p)}
             for p in self.rows
-        ]
+        ]  # fmt: skip
         best = self.recommended()
         return {
             "kind": self.kind,

@@ -52,6 +52,7 @@ class DeviceDraws:
     def __init__(self, gpu: int, library: Library | None) -> None:
         self.gpu, self.library = gpu, library
         self.stream = 0 if library is None else library.stream(gpu)
+        self._times: dict[int, Any] = {}  # of each type of edges
 
     def numbers(self, some: Any, name: str) -> Numbers:
         if self.library is None:
@@ -85,8 +86,17 @@ class DeviceDraws:
         self, graph: Any, source: Any, begin: int, end: int, into: Any, fanout: int, replace: bool, weighted: bool,
         seed: int, relation: int, time: Any, seed_time: Any,
     ) -> Any:  # fmt: skip
-        """What `neighbors` has refused is not asked for: weights and times."""
-        return _core.sample_hop_on(graph, source, begin, end, into, fanout, replace, seed, relation)
+        """The edges of one hop, which stay on the GPU."""
+        times = None if time is None else self.times(relation, time, seed_time)
+        return _core.sample_hop_on(
+            graph, source, begin, end, into, fanout, replace, weighted, seed, relation, times
+        )
+
+    def times(self, relation: int, time: Any, seed_time: Any) -> Any:
+        """Times where the GPU reads them, for all hops of a call."""
+        if relation not in self._times:
+            self._times[relation] = _core.device_times(time, seed_time, self.gpu, self.stream)
+        return self._times[relation]
 
     def joined(self, hops: Sequence[Any]) -> tuple[Any, Any, Any]:
         """(rows, columns, edges) of all hops."""
@@ -151,13 +161,3 @@ def device_draws(
         there = [a for a in matrices if a.place == "device"]
         wanted = _core.ordinal(there[0]._core) if there else None
     return None if wanted is None else DeviceDraws(wanted, None)
-
-
-def refuse_on_gpu(what: str, draws: DeviceDraws | None, **given: bool) -> None:
-    """Raises ValueError for what is drawn on the CPU alone."""
-    for name, value in given.items():
-        if draws is not None and value:
-            raise ValueError(
-                f"{what} draws with {name} on the CPU alone: give what to begin at in host memory, and a matrix that "
-                "the CPU reads, with A.to(ps.host) or A.to(ps.pinned)"
-            )

@@ -12,7 +12,7 @@ from penstock import _core
 from penstock._matrix.given import as_matrix
 from penstock.csgraph._graph import as_graph
 from penstock.sample._arguments import flag, int64s, integer, on_host, seed_number
-from penstock.sample._device import DeviceDraws, device_draws, refuse_on_gpu
+from penstock.sample._device import DeviceDraws, device_draws
 
 EdgeType = tuple[str, str, str]
 
@@ -86,7 +86,8 @@ def neighbors(
         Every seed gets a sample of its own: vertices that several have found come once for each. Is so with `time`.
     time : integers, one an edge (as `A.data`), or a dict of them by the type of edge, optional
         An edge is used for a seed if its time is not later than the seed's. A type that is not in the dict has no
-        times.
+        times. In host memory; a GPU reads times in pinned memory (`ps.empty`) in place, and copies others for each
+        call.
     seed_time : integers, one a seed, or a dict of them by the type of vertex
         Needed with `time`.
     seed : int
@@ -100,8 +101,8 @@ def neighbors(
     of the seeds' library, on the same GPU, where the seeds are there.
 
     Raises ValueError for a seed outside the graph, and one that names the edge for a weight that was read and is
-    negative, NaN or infinite, and for `weighted` or `time` on a GPU, which only the CPU has; TypeError for what is no
-    integer; PlacementError, with the remedy, for entries that the GPU, or the CPU, cannot read.
+    negative, NaN or infinite; TypeError for what is no integer; PlacementError, with the remedy, for entries that the
+    GPU, or the CPU, cannot read.
 
     PyTorch Geometric calls the edges into a vertex its neighbours: give the transpose for its sense, as `ps.pyg` does.
 
@@ -162,7 +163,6 @@ def _of_types(
     sizes = _sizes(graphs)
     wanted = _fanouts(fanouts, graphs)
     on_gpu = device_draws("neighbors", graphs.values(), "seeds", seeds.values(), device)
-    refuse_on_gpu("neighbors", on_gpu, weighted=weighted, time=time is not None)
     draws = _HostDraws() if on_gpu is None else on_gpu
     held = {t: draws.graph(a) for t, a in graphs.items()}
     times = _times(time, graphs)

@@ -81,6 +81,14 @@ Transport::Ticket Transport::get_rows(void*, RemotePtr, std::int64_t, std::span<
               "transport '" + name() + "' fetches no single rows: fetch all between them");
 }
 
+const std::byte* Transport::reached(RemotePtr) {
+  throw Error(Errc::not_accessible, "transport '" + name() + "' has no arenas that a device reads by itself");
+}
+
+Transport::Ticket Transport::get_by(std::int64_t, const std::function<void(Stream)>&) {
+  throw Error(Errc::not_accessible, "transport '" + name() + "' has no streams for copies of a device");
+}
+
 void require_ticket(Transport::Ticket ticket, Transport::Ticket given) {
   require(ticket >= 1 && ticket <= given, [&] {
     return "ticket " + std::to_string(ticket) + " is none of this transport: it gave 1 to " +

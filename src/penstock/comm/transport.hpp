@@ -1,12 +1,14 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "penstock/comm/comm.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/core/place.hpp"
 
 // How a rank reads and writes the memory of other ranks at its own pace, without their taking part. Each rank owns one arena;
@@ -48,13 +50,18 @@ class Transport {
   virtual Ticket get(void* to, RemotePtr from, std::int64_t bytes) = 0;
   virtual Ticket put(const void* from, RemotePtr to, std::int64_t bytes) = 0;
   /// Copies single rows of `row_bytes` each, as one message: row r from r * row_bytes behind `from` to the same place behind
-  /// `to`. The numbers ascend, and are not looked at after the call. Throws Error{not_accessible} unless gets_rows().
+  /// `to`. The numbers ascend, and are not looked at after the call. Those in the memory of a GPU, where(), are not checked and
+  /// stay there until wait(ticket) returns. Throws Error{not_accessible} unless gets_rows().
   virtual Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
                           std::span<const std::int32_t> rows);
   /// Copies several ranges of bytes, as one message. The ranges are not looked at after the call, and do not overlap here.
   /// Throws Error{not_accessible} unless gets_rows().
   virtual Ticket get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges);
   virtual bool gets_rows() const { return false; }
+  /// For copies that the caller queues itself, where gets_rows() between devices: where the device of where() reads a byte of an
+  /// arena, and the ticket of a copy of so many bytes that `queue` queues on a stream of the transport.
+  virtual const std::byte* reached(RemotePtr from);
+  virtual Ticket get_by(std::int64_t bytes, const std::function<void(Stream)>& queue);
   /// What a row or a range of such a message costs besides its bytes, in bytes that could travel in its place.
   virtual std::int64_t range_bytes() const { return 0; }
   virtual void wait(Ticket ticket) = 0;

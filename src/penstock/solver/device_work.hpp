@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "penstock/comm/comm.hpp"
@@ -83,6 +84,11 @@ class DeviceWork : public Outcome {
     pass(BasisAdd<T, 1>{.in = {to, from}, .out = {to}, .factor = {factor}});
   }
 
+  /// From here on total() waits for the passes before, and not for what is queued until then: work that hides the reduction.
+  void mark_sums() {
+    record(summed_, stream_);
+    marked_ = true;
+  }
   /// The first k sums of the passes before, over all ranks. They have the same bits on each, so that all decide the same.
   std::span<const double> total(std::size_t k) {
     wait_here();
@@ -90,15 +96,13 @@ class DeviceWork : public Outcome {
     comm_.all_reduce(sums, Reduce::sum);
     return sums;
   }
-  /// Begins the same, so that products can be computed while the sums travel: finish_total() ends it.
+  /// Begins the same: finish_total() ends it. What the caller queues between them is queued before the host waits for the sums, so that
+  /// the device works while these travel, and while the host waits.
   void start_total(std::size_t k) {
-    wait_here();
-    comm_.start_sum({sums_.data, k});
+    mark_sums();
+    started_ = k;
   }
-  std::span<const double> finish_total() {
-    comm_.finish_sum();
-    return {sums_.data, static_cast<std::size_t>(sums_.size)};
-  }
+  std::span<const double> finish_total() { return total(started_); }
 
   /// r = b - A x; its norm.
   double residual(T* r, bool x_is_zero = false) {
@@ -149,6 +153,7 @@ class DeviceWork : public Outcome {
     sweep(n, p, parts_, stream_);
     moved_ += P::kIn + P::kOut;
   }
+  int ranks() const { return comm_.size(); }
   double* sums() const { return sums_.data; }
   const T* diagonal() const { return m_.diagonal; }
 
@@ -172,10 +177,11 @@ class DeviceWork : public Outcome {
   }
 
   static Place host_place(Where where) { return where.is_gpu() ? Place{Memory::pinned} : Place{}; }
-  /// Waits for the stream; where it may wait for other ranks, with a limit.
+  /// Waits for the stream, or for a mark on it; where it may wait for other ranks, with a limit.
   void wait_here() {
-    if (comm_.size() == 1) return synchronize(stream_);
-    record(summed_, stream_);
+    const bool marked = std::exchange(marked_, false);
+    if (comm_.size() == 1) return marked ? synchronize(Event(summed_)) : synchronize(stream_);
+    if (!marked) record(summed_, stream_);
     synchronize_with(comm_, summed_, "the GPU's part of an iteration");
   }
 
@@ -188,6 +194,8 @@ class DeviceWork : public Outcome {
   Stream stream_;
   SumParts parts_;
   OwnedEvent summed_;
+  bool marked_ = false;
+  std::size_t started_ = 0;  // sums of start_total()
   DeviceVectors<T> vectors_;
   Array<double> sums_;
   std::int64_t moved_ = 0;

@@ -114,6 +114,17 @@ def test_stores_of_features():
 
 
 def test_refusals():
-    data = random_data(weight=torch.rand(1500))
+    data = random_data(when=torch.arange(1500))
     with pytest.raises(ValueError, match="that the CPU draws"):
-        ps.pyg.NeighborSampler(data, [4], weight_attr="weight", device=0)
+        ps.pyg.NeighborSampler(data, [4], time_attr="when", device=0)
+
+
+def test_weighted_samples_are_the_cpus():
+    data = random_data(weight=torch.rand(1500, generator=torch.Generator().manual_seed(2)) ** 4)
+    for replace in (False, True):
+        how = {"weight_attr": "weight", "replace": replace}
+        on_cpu = drawn(ps.pyg.NeighborSampler(data, [4, 3], **how), [5, 9, 5])
+        for edges in (data, data.clone().cuda()):
+            got = drawn(ps.pyg.NeighborSampler(edges, [4, 3], device=0, **how), [5, 9, 5])
+            for name in ("node", "row", "col", "edge"):
+                assert torch.equal(getattr(got, name).cpu(), getattr(on_cpu, name)), name

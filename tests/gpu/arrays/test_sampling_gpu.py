@@ -66,6 +66,39 @@ def test_samples(lib, rmat, place, fanouts):
         same(lib, ps.sample.neighbors(there, narrow, fanouts, **how), expected)
 
 
+@pytest.mark.parametrize("place", ["pinned", "device"])
+@pytest.mark.parametrize("fanouts", [[10, 10], [-1, 2], [60, 49]])
+def test_samples_by_weights_and_times(lib, place, fanouts):
+    rng = np.random.default_rng(8)
+    for dtype in (np.float32, np.float64):
+        A = weighted(dtype=dtype)
+        there = A.to(place)
+        seeds = rng.integers(0, A.shape[0], 300)
+        on_time = ps.empty(A.nnz, np.int64, ps.pinned)
+        on_time[:] = rng.integers(0, 100, A.nnz)
+        times = {"time": on_time, "seed_time": rng.integers(0, 100, seeds.size)}
+        for how in ({"weighted": True}, times, {"weighted": True, **times}):
+            for replace in (False, True):
+                expected = ps.sample.neighbors(A, seeds, fanouts, replace=replace, seed=3, **how)
+                got = ps.sample.neighbors(
+                    there, lib.array(seeds), fanouts, replace=replace, seed=3, **how
+                )
+                same(lib, got, expected)
+
+
+def test_weighted_samples_are_as_likely_as_weights(lib):
+    """Chi-square: one edge of a vertex with four, drawn for many seeds."""
+    shares = np.array([1.0, 2.0, 3.0, 10.0])
+    A = ps.csr_array((shares, (np.zeros(4, int), np.arange(1, 5))), shape=(5, 5)).to("device")
+    n = 40000
+    got = ps.sample.neighbors(
+        A, lib.array(np.zeros(n, np.int64)), [1], weighted=True, disjoint=True, seed=2
+    )
+    counts = np.bincount(lib.host(got.edges), minlength=4)
+    expected = n * shares / shares.sum()
+    assert ((counts - expected) ** 2 / expected).sum() < 16.3  # 0.1 % of three degrees of freedom
+
+
 def test_samples_for_the_host(rmat):
     class Host:
         host = staticmethod(np.asarray)
@@ -231,8 +264,6 @@ def test_refusals(lib, rmat):
             ps.sample.neighbors(A, seeds, [2])
         with pytest.raises(ValueError, match=rf"starts\[1\]={rmat.shape[0]} is outside"):
             ps.sample.random_walks(A, seeds, 2)
-        with pytest.raises(ValueError, match="weighted on the CPU alone"):
-            ps.sample.neighbors(A, seeds, [2], weighted=True)
     with pytest.raises(TypeError, match="int32 or int64"):
         ps.sample.neighbors(A, lib.array(np.array([1.5])), [2])
     with pytest.raises(ps.PlacementError, match=r"A\.to\(ps\.pinned\)"):

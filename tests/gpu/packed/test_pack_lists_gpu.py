@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from packed_shapes import GRAPHS, pattern, same_bits
+from packed_shapes import GRAPHS, PACKABLE, pattern, same_bits, with_lengths
 from penstock.csgraph import GpuOptions
+from penstock.csgraph.shortest_paths import weights_of
 
 import penstock as ps
 from penstock import _core
@@ -47,15 +48,15 @@ def test_a_large_graph(place):
     a = ps.generate.lift(ps.generate.rmat(14, seed=1), 120, seed=2)
     assert a.nnz > 24 << 20
     facts = by_the_gpu(a if place == "host" else a.to("pinned"))
-    assert facts["pack_link_bytes"] < 4 * a.nnz + 8.01 * a.shape[0] + 1e5
+    assert facts["pack_link_bytes"] == 4 * a.nnz + 2 * a.shape[0]
 
 
-@pytest.mark.parametrize("vertex", [64, 300_100, 599_900])
+@pytest.mark.parametrize("vertex", [64, 300_200, 599_900])
 def test_a_column_twice_that_no_sample_sees(vertex):
     n = 600_000
     rows = np.sort(np.append(np.arange(n), vertex))
     facts = by_the_gpu(pattern(n, rows, np.minimum(rows + 1, n - 1)), 100_000)
-    assert facts["pack_link_bytes"] > 4 * n + 8 * n
+    assert facts["pack_link_bytes"] > 1.05 * (4 + 2) * n  # some of them twice
 
 
 def test_what_the_cpu_packs():
@@ -65,14 +66,114 @@ def test_what_the_cpu_packs():
     there = packed_there(unsorted)
     assert there.facts()["packed_by"] == "cpu"
     assert there.packed_lists().facts()["sorted"] is False
-    a = ps.generate.rmat(16, seed=1)
-    n = a.shape[0]
-    lists = _core.pack_lists(a._core).facts()
-    there = packed_there(a, 0, lists["head_bytes"] + 18 * n + (16 << 20) + lists["list_bytes"] // 2)
+
+
+FAR = ["lengths", "lengths with repeats", "rmat", "lift"]
+
+
+@pytest.mark.parametrize("name", FAR)
+@pytest.mark.parametrize("near", [0.3, 0.8])
+@pytest.mark.parametrize("piece", [4, 40_000, 0])
+def test_lists_that_exceed_the_budget(name, near, piece):
+    """What has no room goes back to the host, packed; searches find the same."""
+    a = GRAPHS[name]()
+    n, want = a.shape[0], _core.pack_lists(a._core)
+    lists = want.facts()
+    fixed = lists["head_bytes"] + 18 * n + (16 << 20) + _core.cut_list_bytes(a.nnz)
+    budget = fixed + int(near * lists["list_bytes"])
+    there = packed_there(a, piece, budget)
     facts = there.facts()
-    assert facts["packed_by"] == "cpu" and 0 < facts["far_bytes"] < lists["list_bytes"]
-    again = _core.gpu_graph(a._core, 0, "packed", 0, None, there.packed_lists())
+    assert facts["used_bytes"] <= facts["budget"] == budget
+    assert there.packed_lists().same(want)
+    long_lists = max(np.diff(a.indptr)) > 1022  # they stay on the GPU, or the CPU packs
+    assert facts["packed_by"] == "gpu" or long_lists, facts
+    assert 0 < facts["far_bytes"] < lists["list_bytes"], facts
+    again = _core.gpu_graph(a._core, 0, "packed", budget, None, there.packed_lists())
     assert again.facts()["packed_by"] is None
+    how = GpuOptions(placement="packed")
+    with ps.options(device_memory=budget):
+        for start in (0, int(np.argmax(np.diff(a.indptr)))):
+            for _ in range(3):  # the second one makes the best sample, if it has room
+                levels = ps.csgraph.bfs(a, start, device=0, gpu_options=how)
+                assert np.array_equal(levels, ps.csgraph.bfs(a, start, device="cpu"))
+        want = ps.csgraph.connected_components(a, device="cpu")
+        for counted in (False, False, True):  # later ones read links that the first one kept
+            on = GpuOptions(placement="packed", counted=counted)
+            with ps.record() as told:
+                count, labels = ps.csgraph.connected_components(a, device=0, gpu_options=on)
+            assert count == want[0] and np.array_equal(labels, want[1])
+        assert told[-1]["graph"]["far_bytes"] > 0
+        assert told[-1]["graph"]["used_bytes"] <= budget
+
+
+def test_room_for_a_sample_beside_far_lists():
+    """Long lists, of which a sample is a small part: it is kept, and answers for most."""
+    a = ps.generate.lift(ps.generate.rmat(12, edge_factor=60, seed=3), 12, seed=1)
+    a._derived.symmetric_pattern = True
+    n, lists = a.shape[0], _core.pack_lists(a._core).facts()
+    assert 64 * n <= lists["list_bytes"]
+    fixed = lists["head_bytes"] + 18 * n + (16 << 20) + _core.cut_list_bytes(a.nnz)
+    with ps.options(device_memory=fixed + lists["list_bytes"] * 3 // 4), ps.record() as told:
+        plan = ps.csgraph.explain(a, "bfs", device=0, gpu_options=PACKED)
+        want = ps.csgraph.connected_components(a, device="cpu")
+        got = ps.csgraph.connected_components(a, device=0, gpu_options=PACKED)
+        assert got[0] == want[0] and np.array_equal(got[1], want[1])
+        for start in (5, 6, 7):
+            levels = ps.csgraph.bfs(a, start, device=0, gpu_options=PACKED)
+            assert np.array_equal(levels, ps.csgraph.bfs(a, start, device="cpu"))
+    graphs = [event["graph"] for event in told]
+    assert all(g["packed_by"] == "gpu" and g["sample_size"] == 4 for g in graphs), graphs
+    assert graphs[-1]["sample_kind"] == "highest_degree"
+    assert plan.gpu_bytes["sample"] == 16 * n
+    assert graphs[0]["far_bytes"] >= lists["list_bytes"] // 4 + 16 * n - (1 << 18)
+
+
+def with_values(name, kind):
+    a = with_lengths(GRAPHS[name](), kind)
+    return a, weights_of(a)
+
+
+@pytest.mark.parametrize("kind", PACKABLE)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_lengths_are_packed_in_the_same_pass(name, kind):
+    a, weights = with_values(name, kind)
+    want = _core.pack_lengths(_core.pack_lists(a._core), a._core, weights)
+    for piece in (4, 0):
+        there = _core.gpu_graph(
+            a._core, 0, "packed", 0, distance_bytes=4, piece_bytes=piece, weights=weights
+        )
+        facts = there.facts()
+        assert facts["packed_by"] == "gpu" and facts["lengths"] and facts["far_bytes"] == 0
+        assert there.packed_lists().same(want)
+        assert facts["packed_bytes"] == want.facts()["bytes"]
+        assert facts["pack_link_bytes"] >= (4 + (weights.packed_bits > 0)) * a.nnz
+
+
+@pytest.mark.parametrize("name", ["rmat", "lift", "lengths"])
+def test_lengths_of_lists_that_exceed_the_budget(name):
+    a, weights = with_values(name, "words")
+    want = _core.pack_lengths(_core.pack_lists(a._core), a._core, weights)
+    lists = want.facts()
+    arrays = 13 * a.shape[0] + (12 << 20) + 8 * (2 * (a.nnz // 1022) + 1)
+    budget = lists["head_bytes"] + arrays + lists["list_bytes"] * 6 // 10
+    there = _core.gpu_graph(a._core, 0, "packed", budget, distance_bytes=4, weights=weights)
+    assert there.packed_lists().same(want)
+    assert there.facts()["far_bytes"] > 0
+    with ps.options(device_memory=budget):
+        far = ps.csgraph.sssp(a, 1, device=0, gpu_options=PACKED)
+    assert np.array_equal(far, ps.csgraph.sssp(a, 1, device="cpu"))
+
+
+def test_lengths_that_the_cpu_packs():
+    rng = np.random.default_rng(7)
+    rows, cols = rng.integers(0, 3000, (2, 9000))
+    a = with_lengths(pattern(3000, rows, cols, ascending=False), "bytes")
+    far = ps.csgraph.sssp(a, 0, device=0, gpu_options=PACKED)
+    assert np.array_equal(far, ps.csgraph.sssp(a, 0, device="cpu"))
+    assert a._derived.packed_paths.facts()["sorted"] is False
+    with ps.record() as told:
+        ps.csgraph.sssp(a, 1, device=0, gpu_options=PACKED)
+    assert told[-1]["graph"]["packed_by"] in ("cpu", None) and told[-1]["graph"]["lengths"]
 
 
 @pytest.mark.parametrize("name", [n for n in GRAPHS if n != "no vertices"])

@@ -4,7 +4,6 @@ import functools
 
 import numpy as np
 import pytest
-from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
 from penstock.csgraph._packed_paths import path_lists
 from penstock.csgraph.shortest_paths import weights_of
@@ -183,22 +182,25 @@ def test_dijkstra_with_limits_and_several_sources():
                 same(np.ravel(part), np.ravel(right), f"limit {limit}")
 
 
-def test_searches_and_paths_in_turns_pack_once(monkeypatch):
+def test_searches_and_paths_in_turns(monkeypatch):
+    """The GPU packs lists with lengths or without whenever they change; the CPU packs nothing."""
     a = shape("lift", "bytes")
-    a._derived.packed_paths = None
-    made, real = [], _core.pack_lengths
-    monkeypatch.setattr(_core, "pack_lengths", lambda *x: (made.append(x[0]), real(*x))[1])
+    a._derived.packed_paths = a._derived.packed_lists = None
+    monkeypatch.setattr(_core, "pack_lengths", None)
+    monkeypatch.setattr(_core, "pack_lists", None)
     packed = GpuOptions(placement="packed")
     levels = ps.csgraph.bfs(a, 3, device="cpu")
     far = ps.csgraph.sssp(a, 3, device="cpu")
-    for _ in range(2):
-        same(ps.csgraph.bfs(a, 3, device=0, gpu_options=packed), levels, "bfs")
-        same(ps.csgraph.sssp(a, 3, device=0, gpu_options=packed), far, "sssp")
-    assert len(made) == 1 and made[0] is packed_lists(a)
+    with ps.record() as told:
+        for _ in range(2):
+            same(ps.csgraph.bfs(a, 3, device=0, gpu_options=packed), levels, "bfs")
+            same(ps.csgraph.sssp(a, 3, device=0, gpu_options=packed), far, "sssp")
+    assert [e["graph"]["lengths"] for e in told] == [False, True] * 2
+    assert {e["graph"]["packed_by"] for e in told} == {"gpu"}
     a.release()
 
 
-def test_packed_when_searches_have_paid_for_it():
+def test_packed_by_the_first_search():
     a = ps.generate.rmat(19, seed=9)
     rows = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr)).astype(np.int64)
     values = 8.0 + (rows ^ np.asarray(a.indices)) % 65
@@ -207,17 +209,17 @@ def test_packed_when_searches_have_paid_for_it():
     a._derived.packed_paths = a._derived.packed_lists = None
     expected = ps.csgraph.sssp(a, 1, device="cpu")
     with ps.options(device_memory=facts["bytes"] + 13 * a.shape[0] + (13 << 20)):
-        placed = []
-        for seconds in (0.0, 100.0, 100.0):
-            a._derived.path_link_seconds = seconds
+        placed, packers = [], []
+        for _ in range(3):
             plan = ps.csgraph.explain(a, "sssp", device=0)
             with ps.record() as events:
                 same(ps.csgraph.sssp(a, 1, device=0), expected, "auto")
             placed.append(events[-1]["graph"]["placement"])
+            packers.append(events[-1]["graph"]["packed_by"])
             assert plan.lists == placed[-1]
-        assert placed == ["pinned", "packed", "packed"]
+        assert placed == ["packed"] * 3 and packers == ["gpu"] * 3
         facts = events[-1]["graph"]
-        assert facts["edge_bytes"] <= plan.gpu_bytes["lists"] + 16
+        assert abs(facts["edge_bytes"] - plan.gpu_bytes["lists"]) < 0.05 * facts["edge_bytes"]
         assert facts["offset_bytes"] == plan.gpu_bytes["offsets"] and plan.link_bytes == 0
 
 

@@ -11,6 +11,8 @@ import pytest
 from bench_files import BENCH, read_report, results
 from test_bench import run
 
+from penstock.dist import _network, _oracle_products
+
 pytestmark = pytest.mark.skipif(
     not BENCH.is_dir(), reason="the bench folder is not beside the tests"
 )
@@ -164,3 +166,31 @@ def test_rooms() -> None:
             assert not strangers, f"{path.relative_to(BENCH)} imports {strangers}"
             seen += bool(set(imports) & rooms)
     assert seen > 50
+
+
+def _measured_over_predicted(name: str) -> list[tuple[dict[str, Any], float]]:
+    found = []
+    for case in read_report(BENCH / "results" / f"{name}.json")["cases"]:
+        for r in case["results"].values():
+            if r.get("predicted_seconds") and r.get("median"):
+                found.append((case, r["median"] / r["predicted_seconds"]))
+    return found
+
+
+def test_nine_of_ten_measured_products_are_in_the_range_of_their_prediction() -> None:
+    """The ranges of docs/scaling.md, of each kind of job."""
+    inside: dict[str, list[bool]] = {}
+    for case, ratio in _measured_over_predicted("page_kogge2018"):
+        ranks, nodes = case["ranks"], case["part"] == "shaped"
+        job = "ranks that share cores" if ranks > 2 else "a core for each rank"  # on two cores
+        job = "several nodes" if nodes else "one rank" if ranks == 1 else job
+        low, high = _network.SPREAD[job]
+        inside.setdefault(job, []).append(low <= ratio <= high)
+    assert set(inside) == set(_network.SPREAD) - {"a preset"}
+    low, high = _oracle_products.SPREAD
+    names = ("brock2024", "brock2024_gpus")
+    inside["tiles"] = [low <= r <= high for n in names for _, r in _measured_over_predicted(n)]
+    text = (BENCH.parent / "docs" / "scaling.md").read_text()
+    for job, hits in inside.items():
+        assert sum(hits) >= 0.9 * len(hits), job
+        assert f"| {sum(hits)} of {len(hits)} |" in text, job

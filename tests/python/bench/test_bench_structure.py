@@ -59,6 +59,32 @@ def test_every_kind_and_algorithm(tmp_path: Path) -> None:
         assert case["case"] in said
 
 
+def test_denser_products(
+    tmp_path: Path, bench: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from scipy import sparse
+    from studies.structure import graphs
+
+    a = graphs.base("web", quick=True)
+    source = graphs.product("web", a, 20, 0, degree=6)
+    found = source.make().to_scipy()
+    n = a.shape[0]
+    factor = sparse.csr_matrix((20, 20), dtype=bool)
+    factor[0] = [found[0, c * n : (c + 1) * n].nnz > 0 for c in range(20)]
+    around = [np.roll(factor[0].toarray().ravel(), c) for c in range(20)]
+    assert np.sum(around[0]) == 6
+    assert not around[0][0]
+    assert (found != sparse.kron(np.array(around), a.to_scipy()).tocsr()).nnz == 0
+    assert (found != found.T).nnz == 0
+    out = tmp_path / "structure.json"
+    words = ("--graphs", "web,social", "--denser", 6, "--algorithms", "bfs,cc", "--sources", 2)
+    assert main(bench, monkeypatch, *ON_CPU, *words, "--out", out) == 0
+    cases = read_report(out)["cases"]
+    assert [c["graph"] for c in cases] == ["webx13by6"] * 2 + ["socialx13by6"] * 2
+    with pytest.raises(SystemExit):
+        main(bench, monkeypatch, *ON_CPU, "--denser", 5)
+
+
 def test_a_file_copies_and_a_graph_that_is_none(
     tmp_path: Path, bench: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -309,3 +309,33 @@ def test_a_device_that_is_none_is_refused():
     for device, error in (("gpu", ValueError), (-1, ValueError), (ps.pinned, TypeError)):
         with pytest.raises(error, match=r"dist.csr_array\(device="):
             ps.dist.run(lambda comm, d=device: ps.dist.csr_array(np.eye(4), comm, device=d), 1)
+
+
+@pytest.mark.parametrize("shape", [(40, 9), (600,), (7, 8, 9)], ids=str)
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("semiring", ["plus_times", "min_plus"])
+def test_rows_beside_inner_ones(shape, ranks, semiring):
+    """Of a stencil cut in order most rows need no ghosts: these and the others are multiplied apart."""
+    A = ps.generate.laplacian(shape, dtype=np.float64)
+    x, w = np.random.default_rng(4).integers(-4, 5, (2, A.shape[0])).astype(np.float64)
+    two = np.stack([x, w], axis=1)
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, device=ps.host, halo="peer")
+        mine, found = D.share(x), []
+        out = D.share(w, of="y").copy()
+        for _ in range(3):
+            D.dot(mine, out, semiring=semiring, alpha=2.0, beta=1.0)
+            found.append(D.collect(out).copy())
+        columns = D @ np.ascontiguousarray(np.stack([mine, D.share(w)], axis=1))
+        times = D.halo
+        return found, D.collect(columns), D.collect(D.T @ mine, of="x"), times
+
+    for found, columns, back, times in ps.dist.run(work, ranks):
+        wanted = w.copy()
+        for y in found:
+            wanted = A.dot(x, out=wanted.copy(), semiring=semiring, alpha=2.0, beta=1.0)
+            np.testing.assert_array_equal(y, wanted)
+        np.testing.assert_array_equal(columns, A @ two)
+        np.testing.assert_array_equal(back, A.T @ x)
+        assert times["exchange"] >= 0 and times["halo"] >= 0

@@ -216,6 +216,8 @@ def test_a_forecast_knows_where_scaling_stops() -> None:
     assert "contiguous" in f.words()[0] and any("stops" in w for w in f.words())
     fast = ps.dist.predict_scaling(A, [1, 2, 4], "shared-memory", layouts=["balanced"])
     assert fast.recommended().ranks == 4
+    assert f.between(best) == (0.5 * best.seconds, 2 * best.seconds), "nobody measured this network"
+    assert plain_range(f, best) in f.words()[0]
     with pytest.raises(KeyError, match="no prediction"):
         f.at("grid", 2)
     plain = f.as_dict()
@@ -223,6 +225,27 @@ def test_a_forecast_knows_where_scaling_stops() -> None:
     assert len(plain["predictions"]) == 12 and plain["predictions"][0]["speedup"] == pytest.approx(
         1, rel=0.2
     )
+
+
+def plain_range(f: Any, p: Any) -> str:
+    return " to ".join(_oracle._time(s) for s in f.between(p))
+
+
+def test_the_range_of_a_prediction_depends_on_the_job() -> None:
+    far = _network.Link(1e-6, 1e-7, 1e9, 1 << 30, 0.0)
+    rates = ((1e6, 1e10), (1e8, 5e9))
+    nodes = simple(
+        outside=far, rank_products=rates, node_products=rates, ranks_per_node=4, at_once=2
+    )
+    assert [nodes.job(p) for p in (1, 2, 3, 4, 5)] == [
+        "one rank", "a core for each rank", *["ranks that share cores"] * 2, "several nodes"]  # fmt: skip
+    one = simple(
+        outside=None, rank_products=rates, node_products=rates, ranks_per_node=4, at_once=2
+    )
+    assert one.job(16) == "ranks that share cores"
+    assert simple(outside=far).job(1) == "a preset"
+    assert nodes.spread(5) == _network.SPREAD["several nodes"]
+    assert all(low < 1 < high for low, high in _network.SPREAD.values())
 
 
 def test_weak_scaling() -> None:

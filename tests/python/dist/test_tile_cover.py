@@ -37,11 +37,12 @@ def moved(comm, c):
 
 @pytest.mark.parametrize("grid", [(1, 1), (4, 1), (2, 2), (3, 2), (1, 3)], ids=str)
 @pytest.mark.parametrize("A", [GRAPH, BAND, WIDE], ids=["graph", "band", "wide"])
-def test_every_grid_gives_the_product(A, grid):
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_every_grid_gives_the_product(A, grid, device):
     X = right(A)
 
     def work(comm):
-        at = ps.dist.tiled_array(A, comm, grid=grid)
+        at = ps.dist.tiled_array(A, comm, grid=grid, device=device)
         xt = ps.dist.tiled_array(X, comm, like=at)
         out = []
         for steal in (False, True, "random"):
@@ -58,7 +59,8 @@ def test_every_grid_gives_the_product(A, grid):
             planned = [sum(load[what] for load in loads) for what in ("fetched", "sent")]
             if not steal:
                 assert fetched <= planned[0]  # some tiles are still there
-                assert planned[1] <= sent <= planned[1] + 100 * 16  # pieces say where they belong
+                # Pieces say where they belong; those of a device are padded.
+                assert planned[1] <= sent <= planned[1] + 100 * (16 if device is None else 128)
 
 
 def fewest_rows(A, ranks):
@@ -73,11 +75,15 @@ def fewest_rows(A, ranks):
 
 
 @pytest.mark.parametrize("A", [GRAPH, TRUST, BAND], ids=["graph", "trust", "band"])
-def test_no_fewer_rows_can_travel(A):
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_no_fewer_rows_can_travel(A, device):
     ranks, row = 4, 8 * WIDTH
+    heads = (
+        0 if device is None else 12 * 128
+    )  # of pieces of a device's sums, at most one for each pair of ranks
 
     def work(comm):
-        at = ps.dist.tiled_array(A, comm, grid=(ranks, 1))
+        at = ps.dist.tiled_array(A, comm, grid=(ranks, 1), device=device)
         xt = ps.dist.tiled_array(right(A), comm, like=at)
         return {
             stays: moved(comm, ps.dist.matmul(at, xt, stationary=stays)) for stays in ("c", "cover")
@@ -86,8 +92,8 @@ def test_no_fewer_rows_can_travel(A):
     found = run(work, ranks)[0]
     fetched, sent = found["cover"]
     bound = fewest_rows(A, ranks) * row
-    assert bound <= fetched + sent <= 1.05 * bound
-    assert fetched + sent <= 1.05 * found["c"][0]
+    assert bound <= fetched + sent <= 1.05 * bound + heads
+    assert fetched + sent <= 1.05 * found["c"][0] + heads
     if A is not BAND:
         assert sent > 0 and fetched + sent < 0.95 * found["c"][0]
 
@@ -138,20 +144,12 @@ def test_what_it_cannot_is_said():
     def work(comm):
         at = ps.dist.tiled_array(GRAPH, comm, grid=(2, 1))
         xt = ps.dist.tiled_array(right(GRAPH), comm, like=at)
-        on_device = ps.dist.tiled_array(GRAPH, comm, grid=(2, 1), device="cpu")
         for call, error, text in (
             (lambda: ps.dist.matmul(at, at, stationary="cover"), ValueError, "for a dense B"),
             (
                 lambda: ps.dist.matmul(at, xt, stationary="cover", replicas=2),
                 ValueError,
                 "copies of C",
-            ),
-            (
-                lambda: ps.dist.matmul(
-                    on_device, ps.dist.tiled_array(right(GRAPH), like=on_device), stationary="cover"
-                ),
-                ps.NotCompiledError,
-                "host memory",
             ),
             (
                 lambda: ps.dist.matmul(

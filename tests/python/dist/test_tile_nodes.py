@@ -7,6 +7,7 @@ from penstock.dist._tile_counts import count_spgemm, count_spmm
 from penstock.dist._tile_price import price_product
 
 import penstock as ps
+from penstock import _core
 
 WIDTH = 16
 GRAPH = ps.generate.rmat(9, 5, seed=5, dtype=np.float64)
@@ -232,6 +233,28 @@ def test_values_masks_and_semirings(dtype):
     np.testing.assert_allclose(run(work, 4)[0], (dense_a @ dense_a) * (dense_a != 0), rtol=1e-5)
 
 
+def test_rows_that_are_written_to_a_store(tmp_path):
+    """Some rows of tiles at a time: what a node shares of each of these products crosses once for it."""
+
+    def work(comm):
+        at = ps.dist.tiled_array(GRAPH, comm, 64, 64, (4, 1))
+        needs = _core.tile_row_needs(at._core, at._core, "plus_times", None, 1)
+        most = int(1.01 * np.max(comm.collect(needs)))  # of one row of the grid, not of two
+        found = []
+        for nodes in (None, 2, [1, 0, 1, 0]):
+            C = ps.dist.matmul(at, at, "c", memory=most, out=tmp_path / "c.penstock", nodes=nodes)
+            found.append(ps.load(tmp_path / "c.penstock").to_scipy())
+            del C
+            comm.barrier()
+        return found, at.tiles[0]
+
+    found, tiles = run(work, 4)[0]
+    assert tiles > 4  # more than one range of rows
+    wanted = GRAPH.to_scipy() @ GRAPH.to_scipy()
+    for c in found:
+        assert abs(c - wanted).max() < 1e-9
+
+
 def test_what_cannot_be_is_said():
     def work(comm):
         at = ps.dist.tiled_array(GRAPH, comm)
@@ -241,9 +264,8 @@ def test_what_cannot_be_is_said():
             ({"nodes": [0, 1]}, "each of the 4 ranks"),
             ({"nodes": "hosts"}, "'auto'"),
             ({"nodes": [0, -1, 0, 0]}, "from 0 on"),
-            ({"nodes": 2, "steal": True}, "nothing is stolen"),
+            ({"nodes": 2, "steal": True}, "is stolen"),
             ({"nodes": 2, "replicas": 2}, "one copy"),
-            ({"nodes": 2, "out": "somewhere"}, "in memory"),
             ({"nodes": 2, "algorithm": "summa"}, "leave nodes out"),
         ):
             with pytest.raises(ValueError, match=text):

@@ -58,8 +58,8 @@ def test_spans_are_those_of_the_entries(A, tile):
         ]
 
     for rank in run(work, 3):
-        for spans, wanted in zip(rank, (named, all_between), strict=True):
-            np.testing.assert_array_equal(spans.reshape(-1, 6), wanted)
+        for spans in rank:
+            np.testing.assert_array_equal(spans.reshape(-1, 6), named)
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])
@@ -89,7 +89,8 @@ def test_products_fetch_and_send_only_those_rows(grid, device):
                 continue
             assert fetched == sum(p["fetched"] for p in loads), what
             planned = sum(p["sent"] for p in loads)
-            assert planned <= sent <= planned + 64 * 16, what  # each piece says where it belongs
+            # Each piece says where it belongs; those of a device are padded.
+            assert planned <= sent <= planned + 64 * (16 if device is None else 128), what
             network = ps.dist.networks["h200"]
             assert fetched + planned == price_product(counts, network, stays).bytes_all, what
             if grid == (4, 1) and stays != "b":  # of three borders, 3 rows down and 2 up

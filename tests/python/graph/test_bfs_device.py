@@ -180,9 +180,17 @@ def test_what_is_no_device_is_refused_by_name(graph):
     for bad in (0.5, ps.pinned, ps.managed, [0.5]):
         with pytest.raises(TypeError, match="is not one device: give"):
             ps.csgraph.bfs(graph, device=bad)
-    for search in (ps.csgraph.sssp, ps.csgraph.triangle_count, ps.csgraph.betweenness_centrality):
-        with pytest.raises(TypeError, match=r"device=\[0, 1\] is not one device"):
-            search(graph, device=[0, 1])
+    with pytest.raises(TypeError, match=r"device=\[0, 1\] is not one device"):
+        ps.csgraph.sssp(graph, device=[0, 1])
+    for function in (
+        ps.csgraph.triangle_count,
+        ps.csgraph.betweenness_centrality,
+        ps.csgraph.pagerank,
+    ):
+        with pytest.raises(TypeError, match="is not one device: give"):
+            function(graph, device=[0.5])
+        with pytest.raises(ValueError, match="name at least one GPU"):
+            function(graph, device=[])
     assert np.array_equal(
         ps.csgraph.bfs(graph, device=ps.host), ps.csgraph.bfs(graph, device="cpu")
     )

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from penstock._io._neighbours import packed_lists
-from penstock.csgraph import GpuOptions, _gpu, _lists
+from penstock.csgraph import GpuOptions, _gpu, _lists, _packing
 from penstock.csgraph._packed_paths import pack_paths_seconds, path_lists
 from penstock.csgraph.shortest_paths import weights_of
 
@@ -87,7 +87,7 @@ def test_decided_by_the_code_that_places(fresh, gpus, monkeypatch):
         def facts(self):
             return {"placement": "none", "used_bytes": 0}
 
-    def gpu_graph(a, gpu, placement, budget, sample, packed):
+    def gpu_graph(a, gpu, placement, budget, sample, packed, **more):
         made.append((placement, budget))
         return There()
 
@@ -122,6 +122,9 @@ def test_shortest_paths_have_lengths(graph, gpus):
     room = 8 * (a.shape[0] + 1) + 4 * a.nnz + _core.cut_list_bytes(a.nnz) + 34 * a.shape[0]
     with ps.options(device_memory=room):  # for edges, not for their lengths
         plan = ps.csgraph.explain(a, "sssp", device=0)
+        assert plan.lists == "packed" and "fit it packed" in plan.reason
+        a._derived.row_order = (False, False)  # the CPU would have to pack them
+        plan = ps.csgraph.explain(a, "sssp", device=0)
         assert plan.lists == "pinned" and "not with their lengths" in plan.reason
         assert ps.csgraph.explain(a, "bfs", device=0).lists == "device"
     assert ps.csgraph.explain(a, "sssp", device="cpu").lists == "raw"
@@ -134,20 +137,26 @@ def weighted(graph, lengths):
 def test_shortest_paths_packed_with_their_lengths(graph, gpus):
     rng = np.random.default_rng(1)
     a = weighted(graph, rng.integers(8, 73, graph.nnz).astype(np.float32))
-    plain = _gpu.packed_bytes(a)
+    plain = _packing.packed_bytes(a)
     most = plain + -(-7 * a.nnz // 8)  # 8 to 72: 7 bits each
     how = GpuOptions(placement="packed")
     plan = ps.csgraph.explain(a, "sssp", device=0, gpu_options=how)
     heads = _gpu.sizes_of_packed(a)["head_bytes"]
     assert plan.lists == "packed" and plan.reason.endswith("asked for") and plan.link_bytes == 0
     assert plan.gpu_bytes["offsets"] == heads and plan.gpu_bytes["lists"] == most - heads
-    assert plan.first_call_seconds > pack_paths_seconds(a) > _gpu.pack_seconds(a) > 0
+    # A GPU packs while columns and lengths, of a byte each, go there.
+    assert plan.first_call_seconds == pytest.approx(_gpu.gpu_pack_seconds(a, 0, along=a.nnz))
+    assert plan.first_call_seconds > 1.1 * _gpu.gpu_pack_seconds(a, 0)
     with ps.options(device_memory=most + 13 * a.shape[0] + (13 << 20)):
+        a._derived.row_order = (False, False)  # the CPU packs such lists
+        assert pack_paths_seconds(a) > _gpu.pack_seconds(a) > 0
         plan = ps.csgraph.explain(a, "sssp", device=0)
         assert plan.lists == "pinned" and "packed when searches have taken" in plan.reason
         a._derived.link_seconds = 100.0  # of other searches
         assert ps.csgraph.explain(a, "sssp", device=0).lists == "pinned"
         a._derived.path_link_seconds = 100.0
+        assert ps.csgraph.explain(a, "sssp", device=0).lists == "packed"
+        a._derived.path_link_seconds, a._derived.row_order = 0.0, None
         plan = ps.csgraph.explain(a, "sssp", device=0)
         assert plan.lists == "packed" and "fit it packed" in plan.reason
         packed = path_lists(a, weights_of(a)).facts()
@@ -166,6 +175,10 @@ def test_shortest_paths_packed_with_their_lengths(graph, gpus):
     with ps.options(device_memory=most // 2):
         plan = ps.csgraph.explain(a, "sssp", device=0)
         assert plan.lists == "pinned" and "exceed the budget, too" in plan.reason
+    with ps.options(device_memory=most + 9 * a.shape[0] + (9 << 20)):  # for three quarters of them
+        plan = ps.csgraph.explain(a, "sssp", device=0)
+        assert plan.lists == "packed" and "less of them packed" in plan.reason
+        assert plan.link_bytes > 0
     plan = ps.csgraph.explain(a, "sssp", device=0)
     assert plan.lists == "device"  # there is room for all
 

@@ -22,10 +22,15 @@ FUNCTIONS = {
         "triangle_count",
         "triangles",
         "pagerank",
+        "louvain",
+        "label_propagation",
     )
 }
 ON_CPU = ("bellman_ford", "minimum_spanning_tree")  # take a device, and have no code for GPUs yet
-BY_ANOTHER = ("shortest_path",)  # takes a device for dijkstra, which it calls
+BY_ANOTHER = (
+    "shortest_path",  # takes a device for dijkstra, which it calls
+    "personalized_pagerank",  # has no field to read
+)
 PLANS = ("explain",)  # takes what the function takes of which it tells
 READ = {
     "bfs": {"method", "access", "placement", "sample", "counted"},
@@ -36,6 +41,8 @@ READ = {
     "triangle_count": {"access", "placement", "counted"},
     "triangles": {"access", "placement", "counted"},
     "pagerank": {"access", "placement", "counted"},
+    "louvain": {"placement"},
+    "label_propagation": {"placement"},
 }
 OTHER = {
     "method": "top_down",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from penstock._io._neighbours import packed_lists
-from penstock.csgraph import GpuOptions, _gpu
+from penstock.csgraph import GpuOptions, _gpu, _packing
 
 import penstock as ps
 from penstock import _core
@@ -85,17 +85,41 @@ def test_the_plan_for_a_budget(monkeypatch):
     """Raw lists where they fit, packed ones where only these do."""
     monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)  # slower than pages are locked
     a = ps.generate.rmat(18, seed=1)  # 41 MB as it is, 34 packed, the arrays of vertices included
-    estimate = _gpu.packed_bytes(a)
+    estimate = _packing.packed_bytes(a)
     assert abs(estimate - packed_lists(a).facts()["bytes"]) < 0.02 * estimate
     a._derived.packed_lists = None
     for budget, seconds, home in (
         (60e6, 100.0, "auto"),
         (38e6, 0.0, "packed"),
-        (30e6, 100.0, "auto"),
+        (30e6, 0.0, "auto"),
+        (30e6, 100.0, "packed"),
+        (6e6, 100.0, "auto"),
     ):
         a._derived.link_seconds = seconds
         with ps.options(device_memory=int(budget)):
             assert _gpu._home([a], [0])[0] == home, (budget, seconds)
+    # Where packed lists exceed the budget, what they would take over the link is subtracted for each call.
+    room_there = _gpu.room_there
+    with ps.options(device_memory=30_000_000):
+        each, sizes = _gpu.room_of_each([a], [0], 1), _packing.sizes_of_packed(a)
+        far = room_there(a, [0], each, "packed", sizes)["far_bytes"]
+        a._derived.link_calls = 10
+        packing = _gpu.gpu_pack_seconds(a, 0)
+        for slots, price in (
+            (0, packing + 10 * 1.125 * far / 25e9),
+            (4, packing / (1 - far / (4 * a.nnz))),  # the share that samples leave
+        ):
+            monkeypatch.setattr(
+                _gpu,
+                "room_there",
+                lambda *x, n=slots, **y: room_there(*x, **y) | {"sample_size": n},
+            )
+            for factor, home in ((0.99, "auto"), (1.01, "packed")):
+                a._derived.link_seconds = factor * price
+                told = _gpu._home([a], [0])
+                assert told[0] == home, told
+            assert "less of them packed" in told[1]
+    a._derived.link_calls = 0
     packed_lists(a)  # it is there: no search has to pay for it
     a._derived.link_seconds = 0.0
     with ps.options(device_memory=38_000_000):
@@ -106,7 +130,7 @@ def test_the_plan_for_a_budget(monkeypatch):
 def test_what_packing_takes_beyond_the_next_search(monkeypatch):
     """A first search of lists as they are reads about as much, and a second one reads all for its sample."""
     a = ps.generate.rmat(12, seed=1)
-    offsets, columns = 8 * (a.shape[0] + 1), 4 * a.nnz
+    sizes, columns = 2 * a.shape[0], 4 * a.nnz
 
     class There:
         kind = "first"
@@ -117,15 +141,20 @@ def test_what_packing_takes_beyond_the_next_search(monkeypatch):
     monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)
     for place in ("host", "pinned"):
         monkeypatch.setattr(ps.csr_array, "place", place)
-        assert _gpu._price(a, 0) == 0
-        assert _gpu.gpu_pack_seconds(a, 0) == pytest.approx((offsets + columns) / 25e9)
+        assert _gpu._price(a, [0]) == 0
+        assert _gpu.gpu_pack_seconds(a, 0) == pytest.approx((sizes + columns) / 25e9)
         assert _gpu.gpu_pack_seconds(a, 0, 2) == pytest.approx(_gpu.gpu_pack_seconds(a, 0) / 2)
     there = There()
     a._derived.gpu_graph = ((0, "auto", 0), there)
-    assert _gpu._price(a, 0) == 0
+    assert _gpu._price(a, [0]) == 0
     there.kind = "highest_degree"
-    assert _gpu._price(a, 0) == pytest.approx((offsets + columns) / 25e9, abs=2e-9)
+    assert _gpu._price(a, [0]) == pytest.approx((sizes + columns) / 25e9)
+    assert _gpu._price(a, [0, 1]) == 0  # several GPUs pack at their first search, too
+    a._derived.gpu_parts = (((0, 1), "auto", 0), there)
+    assert _gpu._price(a, [0, 1]) == pytest.approx(_gpu._price(a, [0]) / 2)
+    assert _gpu._price(a, [0, 0]) == pytest.approx(_gpu._price(a, [0]))
     a._derived.gpu_graph, a._derived.row_order = None, (False, False)
-    assert _gpu._price(a, 0) == _gpu.pack_seconds(a)  # the CPU sorts these lists
+    assert _gpu._price(a, [0]) == _gpu.pack_seconds(a)  # the CPU sorts these lists
+    assert _gpu._price(a, [0, 1]) == _gpu.pack_seconds(a)
     packed_lists(a)
-    assert _gpu._price(a, 0) == 0
+    assert _gpu._price(a, [0]) == 0 < _gpu._price(a, [0, 1])  # each range is packed anew

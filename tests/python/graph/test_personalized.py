@@ -5,8 +5,10 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from penstock.csgraph import page_rank
 
 import penstock as ps
+from penstock import _core
 
 
 def graph_of(kind, seed):
@@ -92,3 +94,50 @@ def test_what_is_refused():
         ps.csgraph.personalized_pagerank(A, [0], max_iter=1)
     ranks, info = ps.csgraph.personalized_pagerank(A, [0], max_iter=0, return_info=True)
     assert not info["converged"] and ranks[0, 0] == 1
+
+
+def on_device(A, sources, alpha=0.85, tol=1e-9, steps=1000, room=1 << 30):
+    """What a GPU computes, by the CPU as the device."""
+    into, out, _ = page_rank._into(A)
+    some = np.asarray(sources, np.int32)
+    how = (into._core, out, some, alpha, tol, steps, -1, room)
+    ranks, iterations, change, converged = _core.personalized_pagerank_on(*how)
+    return ranks.reshape(A.shape[0], some.size), iterations, change, converged
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_on_a_device_as_on_the_cpu(kind):
+    A = graph_of(kind, 7)
+    n = A.shape[0]
+    dangling = int(np.flatnonzero(np.diff(A.indptr) == 0)[0]) if kind != "road" else 1
+    sources = [0, 5, dangling, 0, n - 1]
+    ranks, _, change, converged = on_device(A, sources)
+    assert converged and change < 1e-9
+    expected = ps.csgraph.personalized_pagerank(A, sources, tol=1e-9, max_iter=1000)
+    np.testing.assert_allclose(ranks, expected, rtol=0, atol=2e-8)
+    for j, s in enumerate(sources):
+        ps.csgraph.verify_pagerank(A, ranks[:, j], personalization={s: 1}, tol=1.1e-9)
+    np.testing.assert_array_equal(ranks[:, 0], ranks[:, 3])
+
+
+def test_on_a_device_in_groups():
+    A = ps.generate.rmat(12, 8, seed=8)  # of more rows than one sum has
+    sources = np.random.default_rng(2).integers(0, A.shape[0], 7)
+    together, *_ = on_device(A, sources)
+    groups, *_ = on_device(A, sources, room=3 * 24 * A.shape[0])
+    np.testing.assert_allclose(groups, together, rtol=0, atol=2e-8)
+    with pytest.raises(MemoryError, match="PageRank of one source takes"):
+        on_device(A, sources, room=1000)
+    _, iterations, _, converged = on_device(A, [3], steps=2)
+    assert iterations == 2 and not converged
+    assert on_device(A, [])[0].shape == (A.shape[0], 0)
+
+
+def test_a_gpu_is_asked_for_in_vain():
+    A = graph_of("pattern", 9)
+    with pytest.raises(ValueError, match="GPUs? (is|are) usable"):
+        ps.csgraph.personalized_pagerank(A, [0], device=1000)
+    np.testing.assert_array_equal(
+        ps.csgraph.personalized_pagerank(A, [0], device="cpu"),
+        ps.csgraph.personalized_pagerank(A, [0]),
+    )

@@ -111,6 +111,52 @@ def weighted(n, dtype, seed=3):
 
 
 @pytest.mark.parametrize("dtype", [bool, np.float32, np.float64])
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("fanouts", [[], [0], [3, 2], [-1, 2], [2, -1], [48, 49], [4, 3, 2]])
+def test_neighbours_by_weights_and_times_are_the_cpus(on_device, dtype, replace, fanouts):
+    A = weighted(400, dtype)
+    rng = np.random.default_rng(4)
+    seeds = rng.integers(0, 400, 90)
+    times = {"time": rng.integers(0, 100, A.nnz), "seed_time": rng.integers(-5, 105, 90)}
+    for how in (
+        {"weighted": True},
+        {"weighted": True, "disjoint": True},
+        times,
+        {"weighted": True, **times},
+    ):
+        how = {"replace": replace, "seed": 11, **how}
+        expected = ps.sample.neighbors(A, seeds, fanouts, **how)
+        same(on_device(ps.sample.neighbors, A, seeds, fanouts, **how), expected)
+
+
+def test_hubs_by_weights_and_times(on_device):
+    n = 20000
+    rng = np.random.default_rng(5)
+    star = np.zeros(n, int), np.arange(n)
+    A = ps.csr_array((rng.random(n) ** 20, star), shape=(n, n))
+    for fanout in (1, 50, 5000):
+        for how in ({"weighted": True}, {"time": np.arange(n), "seed_time": [7000, 3]}):
+            for replace in (False, True):
+                given = {"replace": replace, **how}
+                expected = ps.sample.neighbors(A, [0, 0], [fanout], **given)
+                same(on_device(ps.sample.neighbors, A, [0, 0], [fanout], **given), expected)
+
+
+def test_types_with_times(on_device):
+    rng = np.random.default_rng(6)
+    A, time = {}, {}
+    for t in [("user", "buys", "item"), ("item", "of", "user")]:
+        A[t] = ps.csr_array(
+            (rng.random(900), (rng.integers(0, 300, 900), rng.integers(0, 300, 900))), shape=(300, 300)
+        )  # fmt: skip
+        time[t] = rng.integers(0, 50, A[t].nnz)
+    for some in (time, {t: time[t] for t in list(time)[:1]}):
+        how = {"fanouts": [3, 2, 2], "time": some, "seed_time": {"user": [9, 50]}, "weighted": True}
+        seeds = {"user": [5, 7]}
+        same(on_device(ps.sample.neighbors, A, seeds, **how), ps.sample.neighbors(A, seeds, **how))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32, np.float64])
 @pytest.mark.parametrize(
     "how",
     [
@@ -154,13 +200,21 @@ def test_refusals(on_device):
         on_device(ps.sample.neighbors, A, [-3], [2])
     with pytest.raises(ValueError, match=r"starts\[1\]=50 is outside a graph of 50 vertices"):
         on_device(ps.sample.random_walks, A, [0, 50], 2)
-    with pytest.raises(ValueError, match="weighted on the CPU alone"):
-        on_device(ps.sample.neighbors, A, [0], [2], weighted=True)
-    with pytest.raises(ValueError, match="time on the CPU alone"):
-        on_device(ps.sample.neighbors, A, [0], [2], time=np.zeros(A.nnz, int), seed_time=[0])
-    bad = ps.csr_array(([1.0, -2.0], ([0, 0], [1, 2])), shape=(3, 3))
-    with pytest.raises(ValueError, match="0 -> 2 has weight -2"):
-        on_device(ps.sample.random_walks, bad, None, 2, weighted=True)
+    for wrong in (-2.0, np.nan, np.inf):
+        bad = ps.csr_array(([1.0, wrong], ([0, 0], [1, 2])), shape=(3, 3))
+        with pytest.raises(ValueError, match=f"0 -> 2 has weight {wrong:.0f}"):
+            on_device(ps.sample.random_walks, bad, None, 2, weighted=True)
+        for replace in (False, True):
+            how = {"weighted": True, "replace": replace}
+            with pytest.raises(ValueError, match=f"0 -> 2 has weight {wrong:.0f}"):
+                on_device(ps.sample.neighbors, bad, [1, 0], [2], **how)
+            same(
+                on_device(ps.sample.neighbors, bad, [1], [2], **how),
+                ps.sample.neighbors(bad, [1], [2], **how),
+            )
+    large = ps.csr_array(([1e308] * 2, ([0, 0], [1, 2])), shape=(3, 3))
+    with pytest.raises(ValueError, match="add up to more than a float64 holds"):
+        on_device(ps.sample.neighbors, large, [0], [2], weighted=True, replace=True)
     with pytest.raises(ValueError, match="device='gpu' is unknown"):
         ps.sample.neighbors(A, [0], [2], device="gpu")
     with pytest.raises(ValueError, match="complex"):

@@ -44,6 +44,10 @@ class Pausing final : public Transport {
   Ticket get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges) override {
     return pause(), inner_->get_ranges(to, from, ranges);
   }
+  const std::byte* reached(RemotePtr from) override { return inner_->reached(from); }
+  Ticket get_by(std::int64_t bytes, const std::function<void(Stream)>& queue) override {
+    return pause(), inner_->get_by(bytes, queue);
+  }
   void wait(Ticket t) override { inner_->wait(t); }
   bool test(Ticket t) override { return inner_->test(t); }
   std::int64_t fetch_add(RemotePtr at, std::int64_t v) override {

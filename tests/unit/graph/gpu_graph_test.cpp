@@ -58,29 +58,57 @@ TEST(GpuGraphPlan, ALedgerBoundsWhatASearchReads) {
       left -= frontier;
       const double most = left * any(random);
       const double limit = up_limit(ledger.spare(), frontier, most);
-      EXPECT_GT(limit, 0);
-      const bool tries = any(random) < 0.7, given_up = tries && limit < most && any(random) < 0.5;
+      const bool tries = limit > 0 && any(random) < 0.7,
+                 given_up = tries && limit < most && any(random) < 0.5;
       const double up = !tries ? 0 : given_up ? limit : std::min(limit, most) * any(random);
       read += up + (tries && !given_up ? 0 : frontier);
       if (up > 0) ledger.add(up, up_cost(edges, edges, pass, 16), frontier, given_up);
       EXPECT_GE(ledger.factor(), 0.125);
       EXPECT_LE(ledger.factor(), 4);
     }
-    EXPECT_LE(read, pass * (1 + kSpareShare) + double(kSpareBytes) + 64);
+    EXPECT_LE(read, pass * (1 + kSpareShare) + double(kSpareBytes) + 1);
   }
   const LinkLedger free(0);  // all lists are on the GPU
-  EXPECT_EQ(up_limit(free.spare(), 1e9, 1e9), 0);
+  EXPECT_FALSE(free.bounds());
   EXPECT_EQ(free.factor(), 1);
+}
+
+/// Thousands of levels, each of which leaves its bottom-up step when all is claimed: nothing is read beyond what there is to spare.
+TEST(GpuGraphPlan, ASpentLedgerTriesNoMore) {
+  const double pass = 1e9;
+  LinkLedger ledger{std::int64_t(pass)};
+  double read = 0;
+  int tried = 0;
+  for (int level = 0; level < 40'000; ++level) {
+    const double frontier = pass / 40'000, limit = up_limit(ledger.spare(), frontier, pass);
+    if (limit > 0) ++tried, read += limit, ledger.add(limit, 1, frontier, true);
+    read += frontier;
+  }
+  EXPECT_GT(tried, 0);
+  EXPECT_LT(tried, 40'000);
+  EXPECT_LE(read, pass * (1 + kSpareShare) + double(kSpareBytes) + 1);
+  EXPECT_LE(ledger.spare(), kSectorBytes);
+  EXPECT_GE(ledger.spare(), 0);
+}
+
+TEST(GpuGraphPlan, GroupsClaimAQuarterAtMost) {
+  constexpr double groups = 33'792;
+  EXPECT_EQ(claim_bytes(1e300, groups, 32), 512);
+  EXPECT_EQ(claim_bytes(4 * 100 * groups, groups, 32), 100);
+  EXPECT_EQ(claim_bytes(1e3, groups, 32), 32);  // its next read
+  EXPECT_EQ(claim_bytes(1e9, 1e300, 2080), 2080);
 }
 
 TEST(GpuGraphPlan, SamplesShrinkToWhatIsLeft) {
   constexpr std::int64_t n = 1000;
   static_assert(cut_list_bytes(1 << 20) >= 16 * gpu::most_segments(1 << 20));
-  EXPECT_EQ(choose_sample(n, n * (64 + kVertexBytes), 16), 16);
-  static_assert(cut_list_bytes(1 << 20) >= 16 * gpu::most_segments(1 << 20));
-  EXPECT_EQ(choose_sample(n, n * (64 + kVertexBytes) - 1, 16), 8);
-  EXPECT_EQ(choose_sample(n, n * (16 + kVertexBytes), 16), 4);
-  EXPECT_EQ(choose_sample(n, n * (16 + kVertexBytes) - 1, 16), 0);
+  for (const std::int64_t edges : {0, 31'000'000}) {
+    const auto pieces = cut_list_bytes(edges);
+    EXPECT_EQ(choose_sample(n, edges, n * (64 + kVertexBytes) + pieces, 16), 16);
+    EXPECT_EQ(choose_sample(n, edges, n * (64 + kVertexBytes) + pieces - 1, 16), 8);
+    EXPECT_EQ(choose_sample(n, edges, n * (16 + kVertexBytes) + pieces, 16), 4);
+    EXPECT_EQ(choose_sample(n, edges, n * (16 + kVertexBytes) + pieces - 1, 16), 0);
+  }
 }
 
 TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
@@ -130,6 +158,9 @@ TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
   part.budget += kSharedVertexBytes * 8 * n + cut_list_bytes(edges);
   EXPECT_EQ(graph_room(part).placement, EdgePlacement::device);
   EXPECT_EQ(graph_room(part).vertex_bytes, kVertexBytes * n + kSharedVertexBytes * 8 * n);
+  part.each_vertex = 5, part.shared_vertex = 20;  // of another algorithm
+  EXPECT_EQ(graph_room(part).placement, EdgePlacement::pinned);
+  EXPECT_EQ(graph_room(part).vertex_bytes, 5 * n + 20 * 8 * n);
   auto lengths = all;
   lengths.along_bytes = 7;
   EXPECT_EQ(graph_room(lengths).list_bytes, there.list_bytes + 7);

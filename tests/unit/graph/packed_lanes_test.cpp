@@ -103,13 +103,25 @@ PackedCode some_code(std::uint32_t step) {
 
 struct Packed {
   PartSize size;
-  std::vector<std::uint32_t> words = std::vector<std::uint32_t>(1200);
+  std::vector<std::uint32_t> words = std::vector<std::uint32_t>(1800);
 };
+/// Lengths of 13 bits for a list's entries; lists of even vertices are packed without.
+std::vector<std::uint16_t> lengths_of(const Case& list) {
+  std::vector<std::uint16_t> out;
+  for (std::size_t i = 0; i < list.columns.size(); ++i) out.push_back(std::uint16_t(3 + (i * 40503 & 8191)));
+  return out;
+}
 template <class Lanes>
 void pack(const Case& list, const PackedCode& code, Packed& out, const Lanes& lanes) {
   const auto size = size_of_part(code, list.part(), kCols, lanes);
-  if (!size.fault && list.part().count > 0)
-    write_part(code, list.part(), size.table, out.words.data(), list.at, lanes);
+  const auto lengths = lengths_of(list);
+  if (!size.fault && list.part().count > 0) {
+    if (list.vertex % 2 == 0)
+      write_part(code, list.part(), NoLengths{}, size.table, out.words.data(), list.at, lanes);
+    else
+      write_part(code, list.part(), EdgeLengths<std::uint16_t>{lengths.data(), 3, 13}, size.table,
+                 out.words.data(), list.at, lanes);
+  }
   if (lanes.number() == 0) out.size = size;
 }
 
@@ -139,7 +151,8 @@ TEST(PackedLanes, PackWhatOneLanePacks) {
       EXPECT_FALSE(want.size.fault);
       EXPECT_EQ(found[i].words, want.words) << lists[i].columns.size();
       // Nothing lies behind the last bit.
-      const auto end = lists[i].at + want.size.bits;
+      const auto entries = lists[i].part().count;
+      const auto end = lists[i].at + want.size.bits + (lists[i].vertex % 2 == 0 ? 0 : 13 * entries);
       for (auto w = (end + 31) / 32; w < std::ssize(want.words); ++w)
         ASSERT_EQ(want.words[std::size_t(w)], 0u);
     }

@@ -10,6 +10,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/graph/bfs/bfs_packed.hpp"
+#include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/graph/gpu/pack_gpu.hpp"
 #include "penstock/graph/gpu/packed_tables.hpp"
 
@@ -169,6 +170,45 @@ TEST(PackedLists, AreTheSameFromPieces) {
   }
 }
 
+/// What does not fit comes back to the host: the block is a prefix of the same words, which ends between two groups.
+TEST(PackedLists, GoToTheHostBehindAFullBlock) {
+  const ThreadsHere several(4);
+  const auto g = of_all_lengths(7, false);
+  const auto want = pack_lists(g.view());
+  const Array<const Offset> offsets{g.offsets.data(), std::int64_t(g.offsets.size()), {}, {}};
+  const Array<const Index> columns{g.columns.data(), std::int64_t(g.columns.size()), {}, {}};
+  const Stream stream{nullptr, Where{}};
+  const auto longs = std::int64_t(want.long_ends.data[want.long_ends.size - 1]);
+  const auto all = want.words.size - kPackedPad;
+  for (const std::int64_t piece : {4, 100'000, 0})
+    for (const auto near : {longs + (all - longs) / 3, longs + 5 * (all - longs) / 6}) {
+      std::string why;
+      const auto there = pack_lists_on(
+          offsets, columns, stream,
+          {.memory = std::int64_t(1) << 32, .words = 4 * near + 4096, .piece_bytes = piece, .far = true},
+          &why);
+      ASSERT_TRUE(there) << why;
+      ASSERT_TRUE(there->far);
+      EXPECT_LE(there->word_bytes(), 4 * near + 4096);
+      EXPECT_GT(there->near_words, longs);
+      EXPECT_LE(there->near_words, near + 1024);
+      EXPECT_EQ(there->far_bytes(), 4 * (all - there->near_words));
+      EXPECT_NE(
+          std::find(want.bases.data, want.bases.data + want.bases.size, std::uint64_t(there->near_words)),
+          want.bases.data + want.bases.size);
+      const auto found = to_host(*there, stream);
+      EXPECT_TRUE(std::equal(found.words.data, found.words.data + found.words.size, want.words.data));
+      EXPECT_EQ(found.words.size, want.words.size);
+      std::size_t at = 0;
+      for (std::int64_t v = 0; v < g.rows(); ++v) {
+        const auto list = packed_list(there->view(), Index(v));
+        EXPECT_TRUE(list.near || !list.in_pieces);
+        each_packed(there->view(), Index(v), [&](Index u) { return u != g.columns[at++]; });
+      }
+      EXPECT_EQ(at, g.columns.size());
+    }
+}
+
 TEST(PackedLists, AreLeftToTheCpuWhereTheyDoNotAscend) {
   const auto g = graph_of({{1, 0}, {}});
   std::string why;
@@ -188,6 +228,31 @@ TEST(PackedLists, AreLeftToTheCpuWhereTheyDoNotAscend) {
             .has_value(),
         less == 0);
   EXPECT_NE(why.find("exceed"), std::string::npos);
+}
+
+/// Searches of lists that do not all fit have room for a sample of four, if it is a small part of them.
+TEST(PackedLists, LeaveRoomForASample) {
+  EXPECT_EQ(packed_near_room(1000, 100'000, 90'000), 90'000 - 16'000);
+  EXPECT_EQ(packed_near_room(1000, 100'000, 100'000), 100'000);  // all fit
+  EXPECT_EQ(packed_near_room(1000, 63'000, 50'000), 50'000);     // a sample is more than a quarter
+  EXPECT_EQ(packed_near_room(1000, 100'000, 10'000), 0);
+  const std::int64_t n = 1'000'000, edges = 100 * n, heads = 4 * n + 8 * (n / 64 + 1), lists = 130 * n;
+  GraphRoomRequest request{.vertices = n,
+                           .edges = edges,
+                           .budget = heads + (18 + 100) * n + kPackedRoom + cut_list_bytes(edges),
+                           .placement = EdgePlacement::packed,
+                           .packed_bytes = heads + lists,
+                           .head_bytes = heads,
+                           .sample = 4};
+  const auto room = graph_room(request);
+  EXPECT_EQ(room.sample, 4);
+  EXPECT_EQ(room.list_bytes, (100 - 16) * n);
+  EXPECT_EQ(room.far_bytes, lists - room.list_bytes);
+  EXPECT_LE(room.used(), request.budget);
+  request.budget += 30 * n;
+  EXPECT_EQ(graph_room(request).far_bytes, 0);
+  request.distance_bytes = 4, request.budget -= 50 * n;  // shortest paths ask no sample
+  EXPECT_EQ(graph_room(request).list_bytes, packed_path_room(n, edges, request.budget - heads, 4));
 }
 
 /// Widths of a table hold every gap if only some were counted.
@@ -280,14 +345,17 @@ TEST(PackedLists, PrefixesEndBetweenLists) {
 
 TEST(PackedLists, AreEstimated) {
   std::mt19937 random(6);
-  std::vector<std::vector<Index>> lists(600'000);  // 9375 groups, of which every second one is looked at
+  std::vector<std::vector<Index>> lists(600'000);  // 9375 groups, of which every ninth one is looked at
   for (Index v = 0; v < 600'000; ++v)
     for (int i = 0; i < 5; ++i)
       lists[std::size_t(v)].push_back(std::min<Index>(599'999, v + Index(random() % 99)));
   const auto g = graph_of(lists);
   const auto exact = pack_lists(g.view()).bytes();
-  EXPECT_NEAR(double(estimate_packed(g.view())), double(exact), 0.02 * double(exact));
-  EXPECT_GE(estimate_packed(graph_of({}).view()), 0);
+  const auto estimate = [](const CsrView<One>& view) {
+    return sample_lists(view, 0, view.rows).bytes(view.rows);
+  };
+  EXPECT_NEAR(double(estimate(g.view())), double(exact), 0.02 * double(exact));
+  EXPECT_GE(estimate(graph_of({}).view()), 0);
 }
 
 TEST(PackedLists, AreSearched) {

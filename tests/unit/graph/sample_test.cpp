@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <vector>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/sample/draws.hpp"
 #include "penstock/graph/sample/neighbours.hpp"
 #include "penstock/graph/sample/neighbours_gpu.hpp"
 #include "penstock/graph/sample/walks.hpp"
@@ -95,6 +97,17 @@ TEST(Sample, AFilterRulesOutMostPairsAndNoEdge) {
   }
   EXPECT_GT(pairs, 100000);
   EXPECT_LT(not_ruled_out, pairs / 10);
+}
+
+TEST(Sample, LogarithmsAreThoseOfTheLibrary) {
+  const Random random(3, 4);
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    const auto bits = random(i) >> i % 60;  // small numbers, too
+    const auto expected = std::log(unit<double>(bits));
+    EXPECT_NEAR(graph::log_of_unit(bits), expected, 5e-16 * -expected);
+  }
+  EXPECT_EQ(graph::log_of_unit(~std::uint64_t{0}), 0);
+  EXPECT_EQ(graph::draw_key(0, 2), 53 * 0.6931471805599453 / 2);
 }
 
 TEST(Sample, WalksFollowEdgesAndAreTheSameForAnyThreads) {

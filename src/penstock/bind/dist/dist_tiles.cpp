@@ -382,6 +382,10 @@ void add_tiles(nb::module_& m) {
       .def("rows_of_tile", rows_of_tile, arg("i"), arg("j"), arg("first"), arg("end"))
       .def("whole", whole)
       .def("replace_tile", replace_tile, arg("i"), arg("j"), arg("a"))
+      .def("gathers_rows", &TileMatrix::gather_rows, arg("wanted"),
+           "False: all rows between the first and the last travel from now on, and whole sparse tiles, as a "
+           "comparison. On all ranks "
+           "alike.")
       .def("renew_tiles", renew_tiles, arg("tiles"))
       .def_prop_ro("is_split", [](TileMatrix& t) { return t.split() != nullptr; })
       .def("drop_split", [](TileMatrix& t) { t.split() = nullptr; })

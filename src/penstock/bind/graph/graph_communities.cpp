@@ -1,6 +1,8 @@
 // Communities.
-#include "penstock/bind/graph/graph.hpp"
+#include "penstock/bind/graph/graph_gpu.hpp"
+#include "penstock/graph/community/communities_gpu.hpp"
 #include "penstock/graph/community/community.hpp"
+#include "penstock/graph/community/device_level_run.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -20,6 +22,21 @@ auto with_weights(const Matrix& m, bool unweighted, F&& f) {
   });
 }
 
+/// The weights of a matrix as a GPU that has its lists reads them; `readable` is the same matrix where the CPU reads it.
+EdgeWeights edge_weights(const Matrix& m, const Matrix& readable, bool unweighted) {
+  EdgeWeights out;
+  if (unweighted) return out;
+  out.factor = with_weights(readable, false, [](const auto& a) { return community::units_of_weights(a); });
+  with_real(m, [&]<class V>(const Csr<V>& a) {
+    if constexpr (!is_pattern<V>) {
+      const auto* const bytes = reinterpret_cast<const std::byte*>(a.values.data);
+      out.bytes = {bytes, a.values.bytes(), a.values.place, a.values.owner};
+      out.entry_bytes = sizeof(V);
+    }
+  });
+  return out;
+}
+
 nb::object as_levels(const std::vector<std::vector<Index>>& levels) {
   nb::list list;
   for (const auto& level : levels) {
@@ -28,6 +45,75 @@ nb::object as_levels(const std::vector<std::vector<Index>>& levels) {
     list.append(as_result(copy));
   }
   return list;
+}
+
+void communities_on_device(nb::module_& m) {
+  m.def("community_vertex_bytes", &community_vertex_bytes,
+        "Bytes of a GPU that communities take for each vertex, beside its list.");
+  m.def(
+      "louvain_gpu",
+      []([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
+         [[maybe_unused]] const Matrix& readable, [[maybe_unused]] bool unweighted, double resolution,
+         double threshold, int levels, std::uint64_t seed, [[maybe_unused]] bool by_level) -> nb::tuple {
+        [[maybe_unused]] const CommunityOptions o{
+            .resolution = resolution, .threshold = threshold, .levels = levels, .seed = seed};
+        if constexpr (have_cuda) {
+          const auto weights = edge_weights(m, readable, unweighted);
+          Communities found;
+          {
+            const nb::gil_scoped_release release;
+            found = louvain_gpu(*g.graph, weights, o, by_level);
+          }
+          return nb::make_tuple(as_result(found.labels), as_levels(found.by_level));
+        } else {
+          no_gpu_build("communities");
+        }
+      },
+      nb::arg("graph"), nb::arg("a"), nb::arg("readable"), nb::arg("unweighted"), nb::arg("resolution"),
+      nb::arg("threshold"), nb::arg("levels"), nb::arg("seed"), nb::arg("by_level"),
+      "As louvain, on a GPU that has the lists of a; readable: the same where the CPU reads it");
+  m.def(
+      "label_propagation_gpu",
+      []([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
+         [[maybe_unused]] const Matrix& readable, [[maybe_unused]] bool unweighted,
+         [[maybe_unused]] int passes, [[maybe_unused]] std::uint64_t seed) -> nb::object {
+        if constexpr (have_cuda) {
+          const auto weights = edge_weights(m, readable, unweighted);
+          Array<Index> labels;
+          {
+            const nb::gil_scoped_release release;
+            labels = label_propagation_gpu(*g.graph, weights, passes, seed);
+          }
+          return as_result(labels);
+        } else {
+          no_gpu_build("communities");
+        }
+      },
+      nb::arg("graph"), nb::arg("a"), nb::arg("readable"), nb::arg("unweighted"), nb::arg("passes"),
+      nb::arg("seed"));
+  m.def(
+      "louvain_twin",
+      [](const Matrix& m, bool unweighted, double resolution, double threshold, int levels,
+         std::uint64_t seed, bool by_level, std::int64_t room) {
+        const CommunityOptions o{
+            .resolution = resolution, .threshold = threshold, .levels = levels, .seed = seed};
+        const auto found =
+            with_weights(m, unweighted, [&](const auto& a) { return louvain_twin(a, o, by_level, room); });
+        return nb::make_tuple(as_result(found.labels), as_levels(found.by_level));
+      },
+      nb::arg("a"), nb::arg("unweighted") = false, nb::arg("resolution") = 1.0, nb::arg("threshold") = 1e-7,
+      nb::arg("levels") = 0, nb::arg("seed") = 0, nb::arg("by_level") = false,
+      nb::arg("room") = std::int64_t{1} << 28,
+      "What louvain_gpu finds, found by the CPU as the device, for tests; room: bytes that joining may take");
+  m.def(
+      "label_propagation_twin",
+      [](const Matrix& m, bool unweighted, int passes, std::uint64_t seed) {
+        return as_result(with_weights(m, unweighted, [&](const auto& a) {
+          return label_propagation_twin(a, passes, seed, std::int64_t{1} << 28);
+        }));
+      },
+      nb::arg("a"), nb::arg("unweighted") = false, nb::arg("passes") = 100, nb::arg("seed") = 0,
+      "What label_propagation_gpu finds, found by the CPU as the device, for tests");
 }
 
 }  // namespace
@@ -65,6 +151,7 @@ void graph_communities(nb::module_& m) {
             with_weights(m, unweighted, [&](const auto& a) { return label_propagation(a, passes, seed); }));
       },
       nb::arg("a"), nb::arg("unweighted"), nb::arg("passes"), nb::arg("seed"), "a is symmetric");
+  communities_on_device(m);
   m.def(
       "modularity",
       [](const Matrix& m, const ReadArray<Index>& labels, bool unweighted, double resolution) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "penstock/bind/graph/graph_gpu.hpp"
-#include "penstock/graph/betweenness/betweenness_gpu.hpp"
+#include "penstock/graph/betweenness/betweenness_parts.hpp"
 #include "penstock/graph/cc/cc_gpu.hpp"
 
 namespace penstock::bind {
@@ -31,25 +31,37 @@ nb::tuple as_tuple(const CcGpuResult& r, const CcGpuOptions& options) {
 
 namespace {
 
-/// The second result has the sources whose sums do not fit into double; the caller adds those.
-nb::tuple betweenness_sums([[maybe_unused]] BoundGpuGraph& g,
-                           [[maybe_unused]] const ReadArray<Index>& sources,
-                           [[maybe_unused]] const BetweennessGpuOptions& options) {
-  if constexpr (have_cuda) {
-    BetweennessGpuResult r;
-    {
-      const nb::gil_scoped_release release;
-      r = betweenness_gpu(*g.graph, span_of(sources), options);
-    }
-    const auto left = allocate<Index>(std::ssize(r.left));
-    std::copy(r.left.begin(), r.left.end(), left.data);
-    nb::dict told;
-    told["levels"] = r.levels, told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
-    told["read"] = options.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
-    return nb::make_tuple(as_result(r.sums), as_result(left), told);
-  } else {
-    no_gpu_build("betweenness");
-  }
+/// The second result has the sources whose sums do not fit into double; the caller adds those. `run(graph, sources, options)`.
+template <class Graph, class Run>
+void def_betweenness(nb::module_& m, const char* name, Run run) {
+  m.def(
+      name,
+      [run](BoundGraph<Graph>& g, const ReadArray<Index>& sources, bool endpoints, const std::string& access,
+            bool cache, bool count, double scale) {
+        if constexpr (have_cuda) {
+          const BetweennessGpuOptions options{.endpoints = endpoints,
+                                              .access = access_named(access),
+                                              .cache = cache,
+                                              .count = count,
+                                              .scale = scale};
+          const auto r = [&] {
+            const nb::gil_scoped_release release;
+            return run(*g.graph, span_of(sources), options);
+          }();
+          const auto left = allocate<Index>(std::ssize(r.left));
+          std::copy(r.left.begin(), r.left.end(), left.data);
+          nb::dict told;
+          told["levels"] = r.levels, told["seconds"] = r.seconds, told["copy_seconds"] = r.copy_seconds;
+          told["read"] = count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
+          return nb::make_tuple(as_result(r.sums), as_result(left), told);
+        } else {
+          no_gpu_build("betweenness");
+          return nb::make_tuple();
+        }
+      },
+      nb::arg("graph"), nb::arg("sources"), nb::arg("endpoints"), nb::arg("access") = "auto",
+      nb::arg("cache") = true, nb::arg("count") = false, nb::arg("scale") = 1.0,
+      "(sums times scale, sources with too many paths for them, what was done)");
 }
 
 }  // namespace
@@ -62,16 +74,12 @@ void graph_gpu_components(nb::module_& m) {
       "betweenness_vertex_bytes", [] { return kCentralityVertexBytes; },
       "Bytes of device memory that betweenness takes for each vertex.");
   m.def(
-      "betweenness_gpu",
-      [](BoundGpuGraph& g, const ReadArray<Index>& sources, bool endpoints, const std::string& access,
-         bool cache, bool count) {
-        return betweenness_sums(
-            g, sources,
-            {.endpoints = endpoints, .access = access_named(access), .cache = cache, .count = count});
-      },
-      nb::arg("graph"), nb::arg("sources"), nb::arg("endpoints"), nb::arg("access") = "auto",
-      nb::arg("cache") = true, nb::arg("count") = false,
-      "(sums, sources with too many paths for them, what was done)");
+      "betweenness_part_bytes", [] { return nb::make_tuple(kCentralityPartBytes, kCentralitySharedBytes); },
+      "The same over several GPUs: for each vertex of a part, and for each of the graph.");
+  def_betweenness<GpuGraph>(m, "betweenness_gpu",
+                            [](auto& g, auto... how) { return betweenness_gpu(g, how...); });
+  def_betweenness<GpuParts>(m, "betweenness_parts",
+                            [](auto& g, auto... how) { return betweenness_parts_gpu(g, how...); });
 }
 
 }  // namespace penstock::bind

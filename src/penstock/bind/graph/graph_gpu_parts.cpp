@@ -23,8 +23,11 @@ nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
     for (int i = 0; i < g.graph->count(); ++i) {
       const auto& f = g.graph->part(i).facts();
       if (i == 0)
-        sum = GpuGraphFacts{
-            .gpu = f.gpu, .placement = f.placement, .packed_by = f.packed_by, .sample_size = f.sample_size};
+        sum = GpuGraphFacts{.gpu = f.gpu,
+                            .placement = f.placement,
+                            .packed_by = f.packed_by,
+                            .sample_size = f.sample_size,
+                            .sample_kind = f.sample_kind};
       alike = alike && f.placement == sum.placement;
       sum.vertices += f.vertices, sum.edges += f.edges, sum.budget += f.budget;
       sum.offset_bytes += f.offset_bytes, sum.edge_bytes += f.edge_bytes, sum.sample_bytes += f.sample_bytes;
@@ -106,16 +109,22 @@ void graph_gpu_parts(nb::module_& m) {
   m.def(
       "gpu_parts",
       [](const Matrix& a, const std::vector<int>& gpus, const std::string& placement,
-         std::int64_t device_memory, const BoundGpuParts* like, const nb::object& sample) {
+         std::int64_t device_memory, const BoundGpuParts* like, const nb::object& sample,
+         std::int64_t vertex_bytes, std::int64_t shared_vertex_bytes) {
         const GpuGraphOptions each{.placement = placement_named(placement),
                                    .device_memory = device_memory,
-                                   .sample = sample_from(sample)};
+                                   .sample = sample_from(sample),
+                                   .vertex_bytes = vertex_bytes,
+                                   .shared_vertex_bytes = shared_vertex_bytes};
         return make_graph<GpuParts>(a, gpus, each, like ? like->graph.get() : nullptr);
       },
       nb::arg("a"), nb::arg("gpus"), nb::arg("placement") = "auto", nb::arg("device_memory") = 0,
       nb::arg("like").none() = nb::none(), nb::arg("sample").none() = nb::none(),
+      nb::arg("vertex_bytes") = kVertexBytes, nb::arg("shared_vertex_bytes") = kSharedVertexBytes,
       "device_memory is the budget of each GPU in bytes, 0 what is free; `like`: cut where that graph is; "
-      "sample: as for gpu_graph.");
+      "sample: as for gpu_graph; vertex_bytes, shared_vertex_bytes: what packed lists leave for each vertex "
+      "of a "
+      "part, and for each of the graph.");
   def_search<GpuParts>(m, "bfs_parts", [](auto& out, auto* in, Index source, const BfsGpuOptions& options) {
     return bfs_parts_gpu(out, in, source, options);
   });

@@ -9,6 +9,7 @@
 #include "penstock/graph/triangles/triangles_gpu.hpp"
 #include "penstock/graph/triangles/triangles_orient_gpu.hpp"
 #include "penstock/graph/triangles/triangles_packed_gpu.hpp"
+#include "penstock/graph/triangles/triangles_parts.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -61,6 +62,60 @@ nb::tuple triangles_of([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const
   }
 }
 
+/// The number of each vertex in host memory; none where numbers are the vertices.
+Array<const Index> numbers_of(const OrientedOnGpu& e) {
+  if (e.number.size == 0) return {};
+  const auto copy = allocate<Index>(e.number.size);
+  const OwnedStream stream(Where{e.number.place.ordinal});
+  copy_async(copy.data, e.number.data, copy.bytes(), stream);
+  synchronize(stream);
+  return copy;
+}
+/// Takes the lists to pinned memory, where several GPUs read them; what one GPU counts with besides goes.
+void take_to_host(OrientedOnGpu& e) {
+  if (e.lists.indptr.place.memory != Memory::device) return;
+  const OwnedStream stream(Where{e.lists.indptr.place.ordinal});
+  const auto offsets = allocate<Offset>(e.lists.indptr.size, {Memory::pinned});
+  const auto ends = allocate<Index>(e.lists.indices.size, {Memory::pinned});
+  copy_async(offsets.data, e.lists.indptr.data, offsets.bytes(), stream);
+  copy_async(ends.data, e.lists.indices.data, ends.bytes(), stream);
+  synchronize(stream);
+  e.lists = {e.lists.rows, e.lists.cols, offsets, ends, {}};
+  e.incoming = {};
+}
+Array<const Index> numbers_of(const OrientedEdges& e) {
+  if (e.vertex.size == 0) return {};
+  const auto number = allocate<Index>(e.vertex.size);
+  parallel_ranges(e.size(), 16 << 10, [&](std::int64_t first, std::int64_t last) {
+    for (auto u = first; u < last; ++u) number.data[e.vertex.data[u]] = Index(u);
+  });
+  return number;
+}
+
+template <class Edges>
+nb::tuple triangles_over([[maybe_unused]] BoundGpuParts& g, [[maybe_unused]] const Edges& edges,
+                         [[maybe_unused]] const TrianglesGpuOptions& options) {
+  if constexpr (have_cuda) {
+    TrianglesGpuResult r;
+    {
+      const nb::gil_scoped_release release;
+      r = count_triangles_parts(*g.graph, options);
+      const auto number = options.of_vertex ? numbers_of(edges) : Array<const Index>();
+      if (number.size > 0) {
+        require(number.size == r.of_number.size, "triangles: the oriented edges are of another graph");
+        const auto by_vertex = allocate<std::int64_t>(number.size);
+        parallel_ranges(number.size, 16 << 10, [&](std::int64_t first, std::int64_t last) {
+          for (auto v = first; v < last; ++v) by_vertex.data[v] = r.of_number.data[number.data[v]];
+        });
+        r.of_number = by_vertex;
+      }
+    }
+    return as_tuple(r, options);
+  } else {
+    no_gpu_build("triangles");
+  }
+}
+
 template <class Edges>
 void def_triangles(nb::module_& m, const char* lists) {
   m.def(
@@ -74,6 +129,18 @@ void def_triangles(nb::module_& m, const char* lists) {
       },
       nb::arg("lists"), nb::arg("edges"), nb::arg("of_vertex"), nb::arg("access") = "auto",
       nb::arg("cache") = true, nb::arg("count") = false, lists);
+  m.def(
+      "triangles_parts",
+      [](BoundGpuParts& g, const Edges& edges, bool of_vertex, const std::string& access, bool cache,
+         bool count) {
+        return triangles_over(
+            g, edges,
+            TrianglesGpuOptions{
+                .of_vertex = of_vertex, .access = access_named(access), .cache = cache, .count = count});
+      },
+      nb::arg("lists"), nb::arg("edges"), nb::arg("of_vertex"), nb::arg("access") = "auto",
+      nb::arg("cache") = true, nb::arg("count") = false,
+      "The same over several GPUs, with a range of the lists on each.");
 }
 
 std::optional<OrientedOnGpu> oriented([[maybe_unused]] const Matrix& m, [[maybe_unused]] int gpu,
@@ -114,14 +181,17 @@ void graph_gpu_triangles(nb::module_& m) {
       .def_prop_ro(
           "numbers",
           [](const OrientedOnGpu& e) -> nb::object {
-            if (e.number.size == 0) return nb::none();
-            const auto copy = allocate<Index>(e.number.size);
-            const OwnedStream stream(Where{e.number.place.ordinal});
-            copy_async(copy.data, e.number.data, copy.bytes(), stream);
-            synchronize(stream);
-            return as_result(copy);
+            const auto numbers = numbers_of(e);
+            return numbers.size == 0 ? nb::object(nb::none()) : as_result(numbers);
           },
           "The number of each vertex, copied to host memory; None where numbers are the vertices.")
+      .def(
+          "take_to_host",
+          [](OrientedOnGpu& e) {
+            const nb::gil_scoped_release release;
+            take_to_host(e);
+          },
+          "Moves the lists to pinned memory.")
       .def_ro("simple", &OrientedOnGpu::simple, "Whether the matrix was simple and symmetric as it came.")
       .def_prop_ro("facts", [](const OrientedOnGpu& e) {
         nb::dict d;

@@ -31,6 +31,32 @@ BoundDeviceGraph device_graph(const Matrix& m, int gpu) {
       m.any(release));
 }
 
+/// Times where a GPU reads them: pinned arrays in place, and copies of others.
+struct BoundTimes {
+  graph::DeviceTimes times;
+  ReadArray<std::int64_t> edges, seeds;  // those in place must stay
+};
+
+BoundTimes device_times(const ReadArray<std::int64_t>& edges, const ReadArray<std::int64_t>& seeds, int gpu,
+                        std::uintptr_t stream_handle) {
+  const Stream stream{reinterpret_cast<void*>(stream_handle), Where{gpu}};
+  BoundTimes out{{}, edges, seeds};
+  const auto there = [&](const ReadArray<std::int64_t>& some) -> Array<const std::int64_t> {
+    const auto* const data = some.data();
+    const auto n = static_cast<std::int64_t>(some.shape(0));
+    const auto place = place_of(data);
+    if (can_read(stream.where, place)) return {data, n, place, {}};
+    const auto copy = graph::scratch<std::int64_t>(std::max<std::int64_t>(n, 1), stream);
+    copy_async(copy.data, data, n * static_cast<std::int64_t>(sizeof *data), stream);
+    return copy.slice(0, n);
+  };
+  const nb::gil_scoped_release release;
+  const UseDevice use(stream.where);
+  out.times = {there(edges), there(seeds)};
+  synchronize(stream);
+  return out;
+}
+
 /// A hop that stays on the device until all are there.
 struct DeviceHop {
   graph::HopEdges edges;
@@ -44,18 +70,22 @@ void copy_to(std::uintptr_t to, const std::int64_t* from, std::int64_t n, Stream
 }
 
 DeviceHop bound_hop_on(const BoundDeviceGraph& m, const DeviceTable& from, std::int64_t first,
-                       std::int64_t last, DeviceTable& to, std::int64_t fanout, bool replace,
-                       std::uint64_t seed, std::uint64_t relation) {
+                       std::int64_t last, DeviceTable& to, std::int64_t fanout, bool replace, bool weighted,
+                       std::uint64_t seed, std::uint64_t relation, const BoundTimes* times) {
   const auto& a = *m.graph;
   require(0 <= first && first <= last && last <= from.size(), "sample_hop_on: outside the table of vertices");
   require(a.rows == from.universe() && a.cols == to.universe() && from.disjoint() == to.disjoint(),
           "sample_hop_on: the tables are not for this matrix");
+  require(!times || (times->times.edges.size == a.edges.size && from.disjoint()),
+          "sample_hop_on: times are one an edge, for disjoint samples");
   m.guard.require_whole();
   const nb::gil_scoped_release release;
   const UseDevice use(a.where);
-  return {graph::sample_hop_on(a, from, first, last, to,
-                               {.fanout = fanout, .replace = replace, .seed = seed, .relation = relation}),
-          to.stream()};
+  const graph::HopOptions options{
+      .fanout = fanout, .replace = replace, .weighted = weighted, .seed = seed, .relation = relation};
+  return {
+      graph::sample_hop_on(a, from, first, last, to, options, times ? times->times : graph::DeviceTimes{}),
+      to.stream()};
 }
 
 void bound_walks_on(const BoundDeviceGraph& m, std::uintptr_t starts, std::int64_t n, bool wide, bool on_host,
@@ -129,6 +159,9 @@ void graph_neighbours_gpu(nb::module_& m) {
             if (t.disjoint()) copy_to(seeds, t.seeds(), t.size(), t.stream());
           },
           arg("vertices"), arg("seeds"), "Queues copies to addresses of int64s.");
+  nb::class_<BoundTimes>(m, "DeviceTimes", "Times of edges and of seeds where a GPU reads them.");
+  m.def("device_times", device_times, arg("edges"), arg("seeds"), arg("gpu"), arg("stream"),
+        "Arrays in pinned memory are read in place, others are copied; they must not change meanwhile.");
   nb::class_<DeviceHop>(m, "DeviceHop", "The edges of a hop on a GPU.")
       .def("__len__", [](const DeviceHop& h) { return h.edges.rows.size; })
       .def(
@@ -141,7 +174,8 @@ void graph_neighbours_gpu(nb::module_& m) {
           },
           arg("rows"), arg("columns"), arg("edges"), "Queues copies to addresses of int64s.");
   m.def("sample_hop_on", bound_hop_on, arg("a"), arg("table"), arg("first"), arg("last"), arg("into"),
-        arg("fanout"), arg("replace"), arg("seed"), arg("relation"),
+        arg("fanout"), arg("replace"), arg("weighted"), arg("seed"), arg("relation"),
+        arg("times").none() = nb::none(),
         "The edges drawn of the vertices [first, last), as sample_hop draws them.");
   m.def("random_walks_on", bound_walks_on, arg("a"), arg("starts"), arg("n"), arg("wide"), arg("on_host"),
         arg("length"), arg("restart"), arg("weighted"), arg("p"), arg("q"), arg("symmetric"), arg("seed"),

@@ -75,6 +75,18 @@ BoundPackedLists from_arrays(const ReadArray<std::uint64_t>& bases, const ReadAr
   return out;
 }
 
+/// Bit for bit, whoever packed them.
+bool same_lists(const PackedLists& a, const PackedLists& b) {
+  const auto same = [](const auto& x, const auto& y) {
+    return std::equal(x.data, x.data + x.size, y.data, y.data + y.size);
+  };
+  return a.vertices == b.vertices && a.first == b.first && a.edges == b.edges && same(a.bases, b.bases) &&
+         same(a.heads, b.heads) && same(a.words, b.words) && same(a.long_ends, b.long_ends) &&
+         std::equal(a.tables, a.tables + kPackedTables, b.tables) && a.table_bits == b.table_bits &&
+         a.repeats == b.repeats && a.lengths == b.lengths && a.length_bits == b.length_bits &&
+         a.length_least == b.length_least;
+}
+
 struct Views {
   graph::PackedRows out, in;
 };
@@ -116,6 +128,10 @@ void define_class(nb::module_& m) {
            "(bases, heads, words, ends of long lists, note): the arrays are shared, and the note is (edges, "
            "tables, bits of a table's number, whether an edge repeats, whether lists were sorted).")
       .def("facts", facts_of)
+      .def(
+          "same",
+          [](const BoundPackedLists& p, const BoundPackedLists& q) { return same_lists(*p.any(), *q.any()); },
+          nb::arg("other"), "Whether both are the same, bit for bit: heads, words and what is known of them.")
       .def(
           "require_lists_of",
           [](const BoundPackedLists& p, const Matrix& a, std::int64_t stride) {
@@ -174,17 +190,24 @@ void graph_packed(nb::module_& m) {
   m.def(
       "pack_lists_in_pieces",
       [](const Matrix& a, std::int64_t piece_bytes, std::int64_t memory, std::int64_t first,
-         std::int64_t count) -> nb::object {
+         std::int64_t count, const PathWeights* weights, std::int64_t near_bytes) -> nb::object {
         std::optional<PackedLists> lists;
+        const auto lengths = weights ? lengths_to_pack(*weights) : PackLengths{};
         {
           const nb::gil_scoped_release release;
           lists = std::visit(
               [&](const auto& m) -> std::optional<PackedLists> {
                 const Stream stream{nullptr, Where{}};
                 std::string why;
-                const auto found = pack_lists_on(
-                    m.indptr, m.indices, stream,
-                    {.first = first, .count = count, .memory = memory, .piece_bytes = piece_bytes}, &why);
+                const auto found = pack_lists_on(m.indptr, m.indices, stream,
+                                                 {.first = first,
+                                                  .count = count,
+                                                  .memory = memory,
+                                                  .words = near_bytes,
+                                                  .piece_bytes = piece_bytes,
+                                                  .lengths = lengths,
+                                                  .far = near_bytes > 0},
+                                                 &why);
                 if (!found) return {};
                 return to_host(*found, stream);
               },
@@ -194,8 +217,12 @@ void graph_packed(nb::module_& m) {
         return nb::cast(BoundPackedLists(std::move(*lists)));
       },
       nb::arg("a"), nb::arg("piece_bytes"), nb::arg("memory"), nb::arg("first") = 0, nb::arg("count") = -1,
-      "pack_lists(a) as a GPU makes them, with the CPU as the device; None where a GPU would leave them to "
-      "the CPU.");
+      nb::arg("weights").none() = nb::none(), nb::arg("near_bytes") = 0,
+      "pack_lists(a), or with weights pack_lengths() of them, as a GPU makes them, with the CPU as the "
+      "device; "
+      "near_bytes: what lists may take there, others go to the host; None where a GPU would leave them to "
+      "the "
+      "CPU.");
   m.def(
       "pack_lengths",
       [](const BoundPackedLists& lists, const Matrix& a, const PathWeights& weights) {
@@ -208,14 +235,18 @@ void graph_packed(nb::module_& m) {
       "pack_lists(a) with the lengths of the edges, path_weights(a). Raises ValueError where they are no "
       "whole numbers "
       "or take more than 16 bits above the least one.");
+  nb::class_<BoundListSample>(m, "ListSample", "Some lists of a graph, by which all of them are packed.")
+      .def_ro("bytes", &BoundListSample::bytes, "About as many as pack_lists(a) would have.");
   m.def(
-      "estimate_packed",
+      "sample_lists",
       [](const Matrix& a) {
         const auto edges = edges_of(a);
         const nb::gil_scoped_release release;
-        return estimate_packed(edges);
+        auto sample = std::make_shared<const PackedSample>(sample_lists(edges, 0, edges.rows));
+        const auto bytes = sample->bytes(edges.rows);
+        return BoundListSample{std::move(sample), bytes};
       },
-      nb::arg("a"), "About as many bytes as pack_lists(a) would have, from some lists.");
+      nb::arg("a"), "A look at some lists, which takes a few milliseconds.");
   m.def("bfs_packed", search, nb::arg("out"), nb::arg("incoming").none(), nb::arg("source"), nb::arg("plan"),
         nb::arg("predecessors"), "As bfs, over packed lists.");
   m.def(

@@ -8,6 +8,7 @@
 #include "penstock/core/error.hpp"
 #include "penstock/graph/pagerank/pagerank_gpu.hpp"
 #include "penstock/graph/pagerank/pagerank_lists.hpp"
+#include "penstock/graph/pagerank/personalized_gpu.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -46,6 +47,20 @@ nb::tuple bound_personalized(const Matrix& m, const ReadArray<double>& out, cons
   });
 }
 
+nb::tuple bound_personalized_on(const Matrix& m, const ReadArray<double>& out,
+                                const ReadArray<Index>& sources, double alpha, double tol,
+                                std::int64_t max_iter, int gpu, std::int64_t room) {
+  return with_real(m, [&]<class V>(const Csr<V>& in) {
+    PageRankResult r;
+    {
+      const nb::gil_scoped_release release;
+      r = personalized_pagerank_on(in, bind::span_of(out), bind::span_of(sources),
+                                   {.alpha = alpha, .tol = tol, .max_iter = max_iter}, Where{gpu}, room);
+    }
+    return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
+  });
+}
+
 nb::tuple on_device(const AnyDeviceOp* single, const AnyDeviceOp& in, const ReadArray<double>& out,
                     const Vector& personalization, const Vector& dangling, const Vector& start, double alpha,
                     double tol, std::int64_t max_iter, bool symmetric, const GivenMemory& to) {
@@ -64,26 +79,40 @@ nb::tuple on_device(const AnyDeviceOp* single, const AnyDeviceOp& in, const Read
                         r.converged);
 }
 
-nb::tuple over_lists([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const ReadArray<double>& out,
-                     [[maybe_unused]] const Vector& personalization, [[maybe_unused]] const Vector& dangling,
-                     [[maybe_unused]] const Vector& start, [[maybe_unused]] const PageRankOptions& options,
-                     [[maybe_unused]] const RankListsOptions& how, [[maybe_unused]] const GivenMemory& to) {
-  if constexpr (have_cuda) {
-    RankListsResult r;
-    {
-      const nb::gil_scoped_release release;
-      r = pagerank_lists(*g.graph, bind::span_of(out),
-                         {span_if_given(personalization), span_if_given(dangling), span_if_given(start)},
-                         options, how, result_to(to));
-    }
-    nb::dict told;
-    told["seconds"] = r.seconds, told["steps"] = r.ranks.iterations;
-    told["read"] = how.count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
-    return nb::make_tuple(to ? nb::object(nb::none()) : as_result(r.ranks.ranks), r.ranks.iterations,
-                          r.ranks.change, r.ranks.converged, told);
-  } else {
-    no_gpu_build("PageRank");
-  }
+/// PageRank over the lists of one GPU or several; `run(graph, out, vectors, options, how, to)`.
+template <class Graph, class Run>
+void def_over_lists(nb::module_& m, const char* name, Run run) {
+  m.def(
+      name,
+      [run](BoundGraph<Graph>& g, const ReadArray<double>& out, const Vector& personalization,
+            const Vector& dangling, const Vector& start, double alpha, double tol, std::int64_t max_iter,
+            bool symmetric, const std::string& access, bool count, const GivenMemory& to) {
+        if constexpr (have_cuda) {
+          const RankListsResult r = [&] {
+            const RankListsOptions how{.access = access_named(access), .count = count};
+            const PageRankVectors given{span_if_given(personalization), span_if_given(dangling),
+                                        span_if_given(start)};
+            const PageRankOptions options{
+                .alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric};
+            const nb::gil_scoped_release release;
+            return run(*g.graph, bind::span_of(out), given, options, how, result_to(to));
+          }();
+          nb::dict told;
+          told["seconds"] = r.seconds, told["steps"] = r.ranks.iterations;
+          told["read"] = count ? nb::object(as_dict(r.requests)) : nb::object(nb::none());
+          return nb::make_tuple(to ? nb::object(nb::none()) : as_result(r.ranks.ranks), r.ranks.iterations,
+                                r.ranks.change, r.ranks.converged, told);
+        } else {
+          no_gpu_build("PageRank");
+          return nb::make_tuple();
+        }
+      },
+      nb::arg("incoming"), nb::arg("out"), nb::arg("personalization").none(), nb::arg("dangling").none(),
+      nb::arg("start").none(), nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("symmetric"),
+      nb::arg("access") = "auto", nb::arg("count") = false, nb::arg("to").none() = nb::none(),
+      "As pagerank_on_device, over the lists of a pattern's reversed edges, and what was done; the vectors "
+      "are on "
+      "the (first) GPU.");
 }
 
 }  // namespace
@@ -108,6 +137,11 @@ void graph_ranks(nb::module_& m) {
   m.def("personalized_pagerank", bound_personalized, nb::arg("incoming"), nb::arg("out"), nb::arg("sources"),
         nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"),
         "(ranks of all sources side by side, iterations, change, converged)");
+  m.def("personalized_pagerank_on", bound_personalized_on, nb::arg("incoming"), nb::arg("out"),
+        nb::arg("sources"), nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("gpu"),
+        nb::arg("room"),
+        "As personalized_pagerank, with vectors on a GPU that reads the matrix, in so many bytes; GPU -1 is "
+        "the CPU.");
   m.def(
       "pagerank_on_device", on_device, nb::arg("single").none(), nb::arg("incoming"), nb::arg("out"),
       nb::arg("personalization").none(), nb::arg("dangling").none(), nb::arg("start").none(),
@@ -115,19 +149,10 @@ void graph_ranks(nb::module_& m) {
       nb::arg("to").none() = nb::none(),
       "As pagerank, with the vectors where `incoming` multiplies; to: memory there for the ranks, which are "
       "then None.");
-  m.def(
-      "pagerank_lists",
-      [](BoundGpuGraph& g, const ReadArray<double>& out, const Vector& personalization,
-         const Vector& dangling, const Vector& start, double alpha, double tol, std::int64_t max_iter,
-         bool symmetric, const std::string& access, bool count, const GivenMemory& to) {
-        return over_lists(g, out, personalization, dangling, start,
-                          {.alpha = alpha, .tol = tol, .max_iter = max_iter, .symmetric = symmetric},
-                          {.access = access_named(access), .count = count}, to);
-      },
-      nb::arg("incoming"), nb::arg("out"), nb::arg("personalization").none(), nb::arg("dangling").none(),
-      nb::arg("start").none(), nb::arg("alpha"), nb::arg("tol"), nb::arg("max_iter"), nb::arg("symmetric"),
-      nb::arg("access") = "auto", nb::arg("count") = false, nb::arg("to").none() = nb::none(),
-      "As pagerank_on_device, over the lists of a pattern's reversed edges on a GPU, and what was done.");
+  def_over_lists<GpuGraph>(m, "pagerank_lists",
+                           [](auto& g, const auto&... how) { return pagerank_lists(g, how...); });
+  def_over_lists<GpuParts>(m, "pagerank_parts",
+                           [](auto& g, const auto&... how) { return pagerank_parts(g, how...); });
   m.def(
       "rank_vertex_bytes", &rank_vertex_bytes, nb::arg("tol"), nb::arg("based"),
       "Bytes of device memory that PageRank of a pattern takes for each vertex; based: with distributions.");

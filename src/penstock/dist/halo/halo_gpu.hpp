@@ -16,6 +16,8 @@ class GpuHalo : public Halo {
  public:
   explicit GpuHalo(const HaloContext& context);
   const void* ghosts() const final { return ghosts_.data; }
+  /// Between begin() and end(): what is queued on `beside` from now on waits for what the caller had queued before begin().
+  virtual void follow_beginning(Stream beside) { wait(beside, before_); }
   /// For use after an exception between begin() and end(): returns when no other rank reads x any more or will read it. No
   /// further exchange is possible.
   virtual void abandon() noexcept {}

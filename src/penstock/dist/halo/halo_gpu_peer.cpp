@@ -56,6 +56,8 @@ class PeerHalo final : public GpuHalo {
     own.ready_count.store(++number_, std::memory_order_release);
   }
 
+  void follow_beginning(Stream beside) override { wait(beside, cell(comm().rank())->ready); }
+
   void end(Stream stream) override {
     const HostClock clock;
     auto& own = *cell(comm().rank());

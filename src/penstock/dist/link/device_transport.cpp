@@ -10,6 +10,7 @@
 #include "penstock/core/config.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/dist/link/transport_gpu.hpp"
+#include "penstock/kernel/structure/named_rows.hpp"
 #include "penstock/kernel/vectors/accumulate.hpp"
 #include "penstock/kernel/vectors/copy_by_kernel.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
@@ -23,6 +24,7 @@ constexpr std::int64_t kSmall = 64 << 10;
 /// Measured between H200s with 4 copies under way, in GB/s: 4 MB by engines 215 on one stream, 270 on four, by kernels 341; 16 MB 317 and 355; 64 MB 372 and 366. A
 /// peer copy of the probe has 397, peer loads of a kernel 373.
 constexpr std::int64_t kLargest = 32 << 20;
+constexpr std::int64_t kRowNumber = 4;  // bytes of the number of a row
 /// Bytes of numbers in host memory that are brought to the GPU at once, to be added there.
 constexpr std::int64_t kAddedBytes = 16 << 20;
 
@@ -93,6 +95,55 @@ Transport::Ticket DeviceTransport::get(void* to, RemotePtr from, std::int64_t by
 Transport::Ticket DeviceTransport::put(const void* from, RemotePtr to, std::int64_t bytes) {
   require_in_arena(*this, to, bytes, 1, "put");
   return queued(bytes, [&](Stream stream) { queue_put(from, to, bytes, stream); });
+}
+
+/// A kernel copies all of them. Where they go to host memory, each run of rows is a copy.
+Transport::Ticket DeviceTransport::get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
+                                            std::span<const std::int32_t> rows) {
+  const auto place = device_place(where_);
+  const bool there = where_.is_gpu() && !rows.empty() && place_of(rows.data()) == place;
+  if (there) {
+    require_in_arena(*this, from, row_bytes, 1, "get_rows");
+    require(place_of(to) == place,
+            "get_rows: the numbers are in a GPU's memory, so the rows must go there, too");
+  }
+  const auto bytes =
+      there ? std::ssize(rows) * row_bytes : require_rows(*this, from, row_bytes, rows, "get_rows");
+  const auto* const source = address(from);
+  auto* const target = static_cast<std::byte*>(to);
+  const auto count = std::ssize(rows);
+  return queued(bytes, [&](Stream stream) {
+    if (!where_.is_gpu() || there) return copy_rows(target, source, row_bytes, rows.data(), count, stream);
+    if (place_of(to) == place) {
+      const auto names = allocate_scratch(count * kRowNumber, stream);
+      copy_async(names.get(), rows.data(), count * kRowNumber, stream);
+      synchronize(stream);  // the numbers are the caller's
+      return copy_rows(target, source, row_bytes, static_cast<const Index*>(names.get()), count, stream);
+    }
+    for (std::size_t n = 0; n < rows.size();) {
+      auto end = n + 1;
+      while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+      const auto first = rows[n] * row_bytes;
+      copy_async(target + first, source + first, static_cast<std::int64_t>(end - n) * row_bytes, stream);
+      n = end;
+    }
+  });
+}
+
+/// A copy each: those who have many queue a kernel, by get_by().
+Transport::Ticket DeviceTransport::get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges) {
+  require_ranges(*this, from, ranges, "get_ranges");
+  std::int64_t bytes = 0;
+  for (const auto& r : ranges) bytes += r.bytes;
+  return queued(bytes, [&](Stream stream) {
+    for (const auto& r : ranges)
+      if (r.bytes > 0)
+        copy_async(static_cast<std::byte*>(to) + r.here, address(from) + r.there, r.bytes, stream);
+  });
+}
+
+Transport::Ticket DeviceTransport::get_by(std::int64_t bytes, const std::function<void(Stream)>& queue) {
+  return queued(bytes, queue);
 }
 
 void DeviceTransport::release(std::unordered_map<Ticket, std::size_t>::iterator done) {

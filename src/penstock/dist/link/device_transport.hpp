@@ -1,7 +1,9 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,6 +44,12 @@ class DeviceTransport : public Transport {
 
   Ticket get(void* to, RemotePtr from, std::int64_t bytes) final;
   Ticket put(const void* from, RemotePtr to, std::int64_t bytes) final;
+  Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
+                  std::span<const std::int32_t> rows) override;
+  Ticket get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges) override;
+  bool gets_rows() const override { return true; }
+  const std::byte* reached(RemotePtr from) override { return address(from); }
+  Ticket get_by(std::int64_t bytes, const std::function<void(Stream)>& queue) override;
   void wait(Ticket ticket) final;
   bool test(Ticket ticket) final;
 

@@ -22,6 +22,16 @@ class NvshmemTransport final : public DeviceTransport {
       : DeviceTransport("nvshmem", std::move(comm), std::move(arenas), bytes, zeroed, where, 1),
         buffers_(buffers) {}
 
+  /// A kernel reaches only arenas on the same machine.
+  bool gets_rows() const override { return false; }
+  Ticket get_rows(void* to, RemotePtr from, std::int64_t row_bytes,
+                  std::span<const std::int32_t> rows) override {
+    return Transport::get_rows(to, from, row_bytes, rows);
+  }
+  Ticket get_ranges(void* to, RemotePtr from, std::span<const ByteRange> ranges) override {
+    return Transport::get_ranges(to, from, ranges);
+  }
+
  private:
   bool is_mine(RemotePtr p) const { return p.rank == rank(); }
   /// Whether NVSHMEM accepts this address for the end of a copy here.

@@ -1,5 +1,7 @@
 // The product of a rank's part on its GPU. All steps are queued on one stream; marks on it tell later what each step took.
 // The halo block is without its empty rows, so it is multiplied into memory of its own and added to the rows that it has.
+// Where most owned rows follow one another and need no ghosts, as in a stencil's part, the other rows have an urgent stream of
+// their own: they are multiplied as soon as the ghosts come, and nothing is left to do when the inner rows are done.
 #include "penstock/dist/product/dist_product_gpu.hpp"
 
 #include <algorithm>
@@ -12,6 +14,15 @@ namespace {
 
 /// Products that may be queued before the times of the first one are read.
 constexpr std::size_t kTimed = 4;
+
+/// The part of a rank's rows that the inner ones must be at least. With fewer, the kernels for the others, which are two more,
+/// are no longer hidden behind the inner rows.
+constexpr double kInner = 0.5;
+
+/// The entries of the inner rows begin at a multiple of so many, as those of the whole matrix do: a warp then reads whole lines. So
+/// many rows more are left to the others at most.
+constexpr Offset kAligned = 32;
+constexpr std::int64_t kAlignedWithin = 64;
 
 }  // namespace
 
@@ -36,7 +47,11 @@ struct DistProductGpu<V>::Streaming {
 
 template <class V>
 DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
-    : a_(std::move(a)), options_(std::move(options)), setup_(options_.where) {
+    : a_(std::move(a)),
+      options_(std::move(options)),
+      setup_(options_.where),
+      side_(options_.where, true),
+      edges_done_(options_.where) {
   const auto list = gpu_halos();
   // Of an unknown name this throws, and says which names there are.
   if (options_.halo != "auto" && std::ranges::find(list, options_.halo, &Choice::name) == list.end())
@@ -65,8 +80,35 @@ DistProductGpu<V>::DistProductGpu(DistCsr<V> a, DistGpuOptions options)
     foreign_view_.values = local_.values.data;
   }
   compress_halo();
+  if (!streaming_ && !any_foreign_) find_inner();
   synchronize(Stream(setup_));
   for (std::size_t i = 0; i < kTimed; ++i) marks_.push_back(std::make_unique<Marks>(options_.where));
+}
+
+template <class V>
+void DistProductGpu<V>::find_inner() {
+  const auto* offsets = a_.halo.indptr.data;
+  std::int64_t first = 0;
+  for (std::int64_t r = 0; r <= a_.rows(); ++r) {
+    if (r < a_.rows() && offsets[r] == offsets[r + 1]) continue;
+    if (r - first > inner_end_ - inner_) inner_ = first, inner_end_ = r;
+    first = r + 1;
+  }
+  const auto* const entries = a_.local.indptr.data;
+  for (auto r = inner_; r < std::min(inner_ + kAlignedWithin, inner_end_); ++r)
+    if (entries[r] % kAligned == 0) {
+      inner_ = r;
+      break;
+    }
+  const auto inner = inner_end_ - inner_;
+  if (inner == a_.rows() || static_cast<double>(inner) < kInner * static_cast<double>(a_.rows()))
+    inner_ = inner_end_ = 0;
+}
+
+template <class V>
+typename DistProductGpu<V>::Part DistProductGpu<V>::own_rows(std::int64_t first, std::int64_t end) const {
+  const auto* offsets = a_.local.indptr.data;
+  return {first, rows_of(local_, first, end, offsets[first], offsets[end])};
 }
 
 /// Rows [first, last). Their entries are [first_nnz, last_nnz), which the caller says because the host cannot read offsets in
@@ -119,7 +161,12 @@ typename DistProductGpu<V>::Links& DistProductGpu<V>::links(std::int64_t value_b
   Links l;
   l.columns = columns;
   const auto planned = [&](const CsrView<V>& a) { return plan(a, value_bytes, columns); };
-  if (!streaming_) l.own = planned(own_view_);
+  if (has_inner()) {
+    l.before = planned(own_rows(0, inner_).rows), l.after = planned(own_rows(inner_end_, a_.rows()).rows);
+    l.own = planned(own_rows(inner_, inner_end_).rows);
+  } else if (!streaming_) {
+    l.own = planned(own_view_);
+  }
   l.foreign = planned(foreign_view_), l.halo_own = planned(halo_own_view_),
   l.halo_foreign = planned(halo_foreign_view_);
   const auto entry_bytes = value_bytes * columns;
@@ -147,6 +194,21 @@ void DistProductGpu<V>::add_halo(Links& l, const CsrView<V>& rows, const Plan& p
 }
 
 template <class V>
+template <Semiring S>
+void DistProductGpu<V>::multiply_edges(Links& l, const typename S::value_type* x, typename S::value_type* y,
+                                       Scale<S> scale, Marks& m) {
+  l.x->follow_beginning(side_);
+  for (const auto& [part, plan] :
+       {std::pair(own_rows(0, inner_), &l.before), std::pair(own_rows(inner_end_, a_.rows()), &l.after)})
+    if (part.rows.rows > 0)
+      block<S>(part.rows, x, y + part.first * l.columns, l.columns, scale, side_, *plan);
+  l.x->end(side_);
+  m.arrived.set(side_);
+  add_halo<S>(l, halo_own_view_, l.halo_own, halo_rows_.data, scale.alpha, y, side_);
+  record(edges_done_, side_);
+}
+
+template <class V>
 void DistProductGpu<V>::require_possible(std::int64_t columns, Stream stream) const {
   require(stream.where == options_.where,
           "distributed product: the stream is of GPU " + std::to_string(stream.where.gpu) +
@@ -168,7 +230,10 @@ void DistProductGpu<V>::multiply_columns(const typename S::value_type* x, typena
   try {
     m.begun.set(stream);
     if (l.x) l.x->begin(x, stream);
-    if (streaming_) {
+    if (has_inner()) {
+      const auto inner = own_rows(inner_, inner_end_);
+      block<S>(inner.rows, x, y + inner_ * columns, columns, scale, stream, l.own);
+    } else if (streaming_) {
       synchronize(stream);  // the plan has streams of its own, and returns when y is complete
       const auto at = [&](const T* p) {
         return VectorAt{reinterpret_cast<std::byte*>(const_cast<T*>(p)), device_place(options_.where)};
@@ -179,6 +244,14 @@ void DistProductGpu<V>::multiply_columns(const typename S::value_type* x, typena
     }
     if (theirs) block<S>(foreign_view_, x, theirs, columns, {scale.alpha}, stream, l.foreign);
     m.local.set(stream);
+    if (has_inner()) {
+      multiply_edges<S>(l, x, y, scale, m);
+      wait(stream, edges_done_);
+      m.done.set(stream);
+      m.open = true;
+      ++times_.products;
+      return;
+    }
     if (l.x) l.x->end(stream);
     m.arrived.set(stream);
     if (l.sums) {
@@ -192,6 +265,7 @@ void DistProductGpu<V>::multiply_columns(const typename S::value_type* x, typena
     m.open = true;
   } catch (...) {
     if (l.x) l.x->abandon();
+    drain(side_);
     throw;
   }
   ++times_.products;
@@ -216,8 +290,10 @@ void DistProductGpu<V>::settle(Marks& m) {
   if (!m.open) return;
   synchronize(Event(m.done));
   times_.local += m.local.since(m.begun);
-  times_.exchange += m.arrived.since(m.local);  // the part of it that the local product does not hide
-  times_.halo += m.done.since(m.arrived);
+  // The part of the exchange that the local product does not hide. Beside inner rows ghosts may come before these are done.
+  const auto exchange = std::max(m.arrived.since(m.local), 0.0);
+  times_.exchange += exchange;
+  times_.halo += m.done.since(m.local) - exchange;
   times_.seconds += m.done.since(m.begun);
   m.open = false;
 }

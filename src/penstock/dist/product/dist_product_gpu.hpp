@@ -89,6 +89,7 @@ class DistProductGpu {
   struct Links {
     std::int64_t columns = 1;
     Plan own, foreign, halo_own, halo_foreign;
+    Plan before, after;  // owned rows beside inner_
     std::unique_ptr<GpuHalo> x;
     std::unique_ptr<SumsGpu> sums;
     Array<std::byte> part = {};  // products of halo rows, before they are added
@@ -127,6 +128,17 @@ class DistProductGpu {
   Csr<V> transposed_of(const Csr<V>& a, std::int64_t first, std::int64_t last);
   Marks& next_marks();
   void settle(Marks& m);
+  void find_inner();
+  /// The owned rows of the local block and of y before inner_, in it, or after it.
+  struct Part {
+    std::int64_t first = 0;
+    CsrView<V> rows;
+  };
+  Part own_rows(std::int64_t first, std::int64_t end) const;
+  /// The products with rows beside inner_, on a stream of their own, while those of inner_ are multiplied on `stream`.
+  template <Semiring S>
+  void multiply_edges(Links& l, const typename S::value_type* x, typename S::value_type* y, Scale<S> scale,
+                      Marks& m);
   template <Semiring S>
   static void block(const CsrView<V>& a, const typename S::value_type* x, typename S::value_type* y,
                     std::int64_t columns, Scale<S> scale, Stream stream, const Plan& plan);
@@ -140,12 +152,17 @@ class DistProductGpu {
   CsrView<V> own_view_, foreign_view_, halo_own_view_, halo_foreign_view_;
   /// The row of y of each owned row of the halo block, then the number of each foreign row, counted from 0.
   Array<const Index> halo_rows_;
-  std::int64_t halo_own_ = 0;                      // owned rows of the halo block
+  std::int64_t halo_own_ = 0;  // owned rows of the halo block
+  /// The longest run of owned rows without ghosts, where it is most of the rows: then what needs ghosts is multiplied beside
+  /// it, as soon as they come. Else no rows.
+  std::int64_t inner_ = 0, inner_end_ = 0;
+  bool has_inner() const { return inner_ < inner_end_; }
   bool any_ghosts_ = false, any_foreign_ = false;  // on any rank
   std::int64_t device_bytes_ = 0;
   std::string strategy_;
   std::shared_ptr<Streaming> streaming_;
-  OwnedStream setup_;
+  OwnedStream setup_, side_;  // side_: what needs ghosts, beside the product of inner_
+  OwnedEvent edges_done_;
   std::optional<Transposed> transposed_;
   /// By the bytes of a number, the number of columns, and whether the product is that of the transpose.
   std::map<std::tuple<std::int64_t, std::int64_t, bool>, Links> links_;

@@ -6,6 +6,7 @@
 #include "penstock/dist/tile/plan_multiply.hpp"
 #include "penstock/dist/tile/tile_spans.hpp"
 #include "penstock/kernel/spgemm/spgemm_expected.hpp"
+#include "penstock/kernel/structure/named_rows.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
 
 namespace penstock {
@@ -53,8 +54,13 @@ std::vector<ProductCount> count_products(TileMatrix& a, TileMatrix& b, std::int6
       const auto* const ends = reinterpret_cast<const Offset*>(offsets.data());
       const auto columns = a.columns_met(i, k, tile);
       const auto each = 4 + bytes_of(bm.value);
-      with_gaps(*columns, ends, each, 0, met[q]);
-      with_gaps(*columns, ends, each, bm.range_bytes, alone[q]);
+      if (b.on_device()) {  // a kernel fetches each row by itself: ranges cost nothing
+        met[q] = {entries_of_named(columns->begin(), columns->list.size, ends, stream), 0};
+        alone[q] = met[q];
+      } else {
+        with_gaps(*columns, ends, each, 0, met[q]);
+        with_gaps(*columns, ends, each, bm.range_bytes, alone[q]);
+      }
     }
     if (offsets.fetched() > 0) held.push_back(std::move(offsets));
     if (held.size() < kHeld) continue;

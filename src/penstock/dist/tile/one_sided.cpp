@@ -212,6 +212,12 @@ class OneSidedProduct {
     const auto& b = right_of(p);
     return b.map().sparse && !b.mine(p.k, p.j) && p.of_b < b.map().bytes(p.k, p.j);
   }
+  /// The entries of a sparse B that travel for a product, as the plan counts them; of copies it does not know.
+  Offset entries_alone(const TileProduct& p) const {
+    if (prepared_.copies) return -1;
+    const auto offsets = (left_of(p).map().at(p.i, p.k).col_span().size() + 1) * 8;
+    return (p.of_b - offsets) / (4 + bytes_of(b_.map().value));
+  }
   /// Whether rows of B cannot be asked for before something else is here.
   bool waits(const TileProduct& p) const {
     return needs_offsets(p) || (!left_of(p).mine(p.i, p.k) && needs_names(p));
@@ -223,7 +229,7 @@ class OneSidedProduct {
     const auto& p = products()[static_cast<std::size_t>(tiles.product)];
     auto &a = left_of(p), &b = right_of(p);
     if (needs_offsets(p))
-      tiles.b = b.async_get_rows(p.k, p.j, a.columns_met(p.i, p.k, tiles.a), tiles.offsets);
+      tiles.b = b.async_get_rows(p.k, p.j, a.columns_met(p.i, p.k, tiles.a), tiles.offsets, entries_alone(p));
     else if (b.map().sparse) tiles.b = b.async_get_tile(p.k, p.j);
     else if (needs_names(p)) tiles.b = b.async_get_rows(p.k, p.j, a.columns_met(p.i, p.k, tiles.a));
     else tiles.b = b.async_get_rows(p.k, p.j, a.map().at(p.i, p.k).col_span());
@@ -238,7 +244,8 @@ class OneSidedProduct {
     for (int n = 0; n < std::min<std::int64_t>(ahead_, std::ssize(under_way_)); ++n)
       ask_for_b(under_way_[static_cast<std::size_t>(n)]);
     const auto& p = products()[static_cast<std::size_t>(current_.product)];
-    const TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, left_of(p))};
+    TileView left{current_.a.data(), current_.a.tile(), kept(current_.a, left_of(p))};
+    if (left_of(p).mine(p.i, p.k)) left.memo = &left_of(p).memo(p.i, p.k);
     const TileView right{current_.b.data(), current_.b.tile(), kept(current_.b, right_of(p))};
     const TileView mask{options_.mask ? current_.mask.data() : nullptr, current_.mask.tile()};
     times_.communication += clock_.lap();

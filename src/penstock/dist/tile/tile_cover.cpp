@@ -153,7 +153,8 @@ std::shared_ptr<TileSplit> split(TileMatrix& a) {
     for (std::int64_t k = 0; k < map.across(); ++k) {
       const auto& t = map.at(i, k);
       if (!a.mine(i, k) || t.nnz == 0) continue;
-      const auto* const blob = a.own_tile(i, k);
+      const auto here = a.async_get_on_host(i, k);
+      const auto* const blob = here.data();
       const bool one_rank = i % map.grid.rows == k % map.grid.rows;  // has B(k, j) and C(i, j)
       const auto rows = one_rank ? std::vector<std::uint8_t>(static_cast<std::size_t>(t.rows))
                                  : cover_of(csr_of<One>(blob, t));

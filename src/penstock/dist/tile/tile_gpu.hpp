@@ -11,6 +11,9 @@ namespace penstock {
 /// The most bytes of sparse factors' tiles that a rank holds on its GPU to multiply them together with those that follow.
 inline constexpr std::int64_t kJoinedBytes = std::int64_t{2} << 30;
 
+/// Sums of a product are made apart and added to C's tile where less than this part of the rows has some.
+inline constexpr double kFewRows = 0.375;
+
 /// The product with a dense B: plus_times of float32 or float64, A of the same type or a pattern. Null: there is none. The CPU
 /// is a device, too.
 std::unique_ptr<LocalProduct> local_spmm_gpu(std::string_view semiring, TileValue a, TileValue b,

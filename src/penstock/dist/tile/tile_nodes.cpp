@@ -30,33 +30,29 @@ struct ListKey {
 class Union {
  public:
   explicit Union(std::int64_t rows) : marked_(static_cast<std::size_t>(rows)) {}
-  void add(const std::vector<Index>& rows) {
+  void add(std::span<const Index> rows) {
     for (const auto r : rows) marked_[static_cast<std::size_t>(r)] = 1;
   }
   void add(Span rows) {
     std::fill(marked_.begin() + rows.first, marked_.begin() + std::max(rows.first, rows.end), 1);
   }
   TileRows list() const {
-    auto out = std::make_shared<std::vector<Index>>();
+    std::vector<Index> out;
     for (std::size_t r = 0; r < marked_.size(); ++r)
-      if (marked_[r]) out->push_back(static_cast<Index>(r));
-    return out;
+      if (marked_[r]) out.push_back(static_cast<Index>(r));
+    return std::make_shared<TileNames>(std::move(out));
   }
 
  private:
   std::vector<std::uint8_t> marked_;
 };
 
-Span span_of(const std::vector<Index>& rows) {
-  return rows.empty() ? Span{0, 0} : Span{rows.front(), rows.back() + 1};
-}
-
-std::vector<Index> rows_with_entries(const std::byte* blob, const TileAt& tile) {
+TileRows rows_with_entries(const std::byte* blob, const TileAt& tile) {
   std::vector<Index> out;
   const auto a = csr_of<One>(blob, tile);
   for (std::int64_t r = 0; r < tile.rows; ++r)
     if (a.indptr[r] < a.indptr[r + 1]) out.push_back(static_cast<Index>(r));
-  return out;
+  return std::make_shared<TileNames>(std::move(out));
 }
 
 class Sharing {
@@ -161,9 +157,9 @@ class Sharing {
       if (owner != me_) continue;
       const auto here = from.async_get_tile(key.i, key.k);
       const auto found =
-          key.rows ? rows_with_entries(here.data(), here.tile()) : *from.columns_met(key.i, key.k, here);
+          key.rows ? rows_with_entries(here.data(), here.tile()) : from.columns_met(key.i, key.k, here);
       auto& to = out[static_cast<std::size_t>(key.to)];
-      to.insert(to.end(), found.begin(), found.end());
+      to.insert(to.end(), found->begin(), found->end());
     }
     std::vector<Index> all;
     for (std::size_t r = 0; r < size; ++r) {
@@ -212,7 +208,7 @@ class Sharing {
       const auto list = rows.list();
       auto& sum = plan_.sums[n];
       sum.bytes =
-          c_.bytes_of_sum(sum.tile / c_.across(), sum.tile % c_.across(), std::ssize(*list), span_of(*list));
+          c_.bytes_of_sum(sum.tile / c_.across(), sum.tile % c_.across(), list->list.size, list->span);
     }
     for (auto& copy : plan_.copies)
       if (copy.rank == me_ && copy.of_a) {
@@ -228,7 +224,7 @@ class Sharing {
     const auto& map = b_.map();
     const auto k = copy.tile / map.across(), j = copy.tile % map.across();
     TileAt left{.rows = 0, .cols = map.at(k, j).rows};
-    left.in_cols = span_of(*rows), left.cols_met = std::ssize(*rows);
+    left.in_cols = rows->span, left.cols_met = rows->list.size;
     auto& mine = mine_[n];
     mine.left = left, mine.rows = std::move(rows);
     if (!map.sparse) {
@@ -363,7 +359,7 @@ class Sharing {
 
 }  // namespace
 
-void require_nodes(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options) {
+void require_nodes(const TileMatrix& a, const TileMultiplyOptions& options) {
   require(std::ssize(options.nodes) == a.comm()->size(), [&] {
     return "nodes: " + std::to_string(options.nodes.size()) + " numbers for " +
            std::to_string(a.comm()->size()) + " ranks: give one for each";
@@ -373,9 +369,11 @@ void require_nodes(const TileMatrix& a, const TileMatrix& b, const TileMultiplyO
           "steal out");
   require(options.replicas == 1,
           "nodes: C has one copy where the ranks of a node share tiles: leave replicas out");
-  if (!a.map().gathers || !b.map().gathers)
-    throw Error(Errc::not_compiled,
-                "nodes: the ranks of a node share tiles in host memory: cut the tiles without device=");
+  if (a.on_device())
+    throw Error(
+        Errc::not_compiled,
+        "nodes: the ranks of a node share tiles in host memory: cut the tiles without device=, or leave "
+        "nodes out");
 }
 
 void share_within_nodes(TilePlan& plan, TileMatrix& a, TileMatrix& b, const std::vector<int>& nodes,

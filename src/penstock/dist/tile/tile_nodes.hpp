@@ -14,7 +14,7 @@ struct NodeCopies {
 };
 
 /// Throws Error{invalid_argument} unless each rank has a node, and nothing is asked for that is not done over nodes.
-void require_nodes(const TileMatrix& a, const TileMatrix& b, const TileMultiplyOptions& options);
+void require_nodes(const TileMatrix& a, const TileMultiplyOptions& options);
 
 /// Plans what crosses between nodes, counts its bytes exactly (of sums of sparse tiles: as expected), rewrites the bytes of
 /// the plan's products, and fetches what the ranks of a node share. `counts` are those of the plan. Collective.

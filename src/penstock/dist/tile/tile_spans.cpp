@@ -59,13 +59,13 @@ void find_spans(const std::byte* blob, TileAt& tile) {
 }
 
 TileRows find_columns(const std::byte* blob, const TileAt& tile) {
-  return std::make_shared<std::vector<Index>>(tile.nnz > 0 ? columns_of(csr_of<One>(blob, tile)).list()
-                                                           : std::vector<Index>{});
+  return std::make_shared<TileNames>(tile.nnz > 0 ? columns_of(csr_of<One>(blob, tile)).list()
+                                                  : std::vector<Index>{});
 }
 
-TileRows with_gaps(const std::vector<Index>& named, const Offset* ends, std::int64_t each, std::int64_t most,
+TileRows with_gaps(std::span<const Index> named, const Offset* ends, std::int64_t each, std::int64_t most,
                    RowsAlone& alone) {
-  auto out = std::make_shared<std::vector<Index>>();
+  std::vector<Index> out;
   alone = {0, 0};
   Index last = -1;  // the row that ends the range before
   for (const auto r : named) {
@@ -73,15 +73,15 @@ TileRows with_gaps(const std::vector<Index>& named, const Offset* ends, std::int
     if (count == 0) continue;
     const auto gap = last < 0 ? Offset{0} : ends[r] - ends[last + 1];
     if (last >= 0 && gap * each <= most) {
-      for (auto between = last + 1; between < r; ++between) out->push_back(between);
+      for (auto between = last + 1; between < r; ++between) out.push_back(between);
       alone.entries += gap;
     } else {
       ++alone.ranges;
     }
-    out->push_back(r);
+    out.push_back(r);
     alone.entries += count, last = r;
   }
-  return out;
+  return std::make_shared<TileNames>(std::move(out));
 }
 
 template <class V>

@@ -12,7 +12,7 @@ void find_spans(const std::byte* blob, TileAt& tile);
 TileRows find_columns(const std::byte* blob, const TileAt& tile);
 /// Of a sparse tile with these row offsets, the named rows with entries and all rows between two of them where these have
 /// at most `most` bytes, `each` bytes an entry; `alone` tells what travels then.
-TileRows with_gaps(const std::vector<Index>& named, const Offset* ends, std::int64_t each, std::int64_t most,
+TileRows with_gaps(std::span<const Index> named, const Offset* ends, std::int64_t each, std::int64_t most,
                    RowsAlone& alone);
 /// For all tiles of a whole matrix in host memory, which has the map's shape.
 template <class V>

@@ -15,6 +15,7 @@ struct TileView {
   std::shared_ptr<const void> kept = {};  // keeps the bytes after the call that has this; null: nothing does
   std::int64_t product = -1;  // of a left factor: of which product its row span is a part; -1: of none
   bool stolen = false;        // it is another rank's product, of which few parts will be done here
+  std::shared_ptr<void>* memo = nullptr;  // of an own left factor: where products keep what they derive of it
 };
 
 /// Rows of a sparse tile, outside of which it has no entries.

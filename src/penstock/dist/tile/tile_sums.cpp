@@ -49,7 +49,10 @@ double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
       }
     bytes += (prefetch + kHeldBesides) * static_cast<double>(largest);
   }
-  return bytes + (b.map().sparse ? std::min(static_cast<double>(kJoinedBytes), all) : 0);
+  if (b.map().sparse) return bytes + std::min(static_cast<double>(kJoinedBytes), all);
+  // Sums of few rows, which are made apart.
+  return bytes + kFewRows * static_cast<double>(a.map().tile_rows) * static_cast<double>(b.map().tile_cols) *
+                     static_cast<double>(bytes_of(b.map().value));
 }
 
 /// Times the bytes of a rank's tiles that cutting them takes meanwhile: both parts, entries on their way, and numbers of rows.
@@ -204,8 +207,9 @@ void require_cover(const TileMatrix& a, const TileMatrix& b, const TileMultiplyO
   });
   require(options.replicas == 1, "stationary 'cover' has one copy of C: leave replicas out");
   if (!a.map().gathers)
-    throw Error(Errc::not_compiled, "stationary 'cover' is for tiles in host memory: transport '" +
-                                        a.transport()->name() + "' fetches no single rows");
+    throw Error(Errc::not_compiled, "stationary 'cover' sends single rows: transport '" +
+                                        a.transport()->name() +
+                                        "' does not; transport='peer' does, and so do tiles in host memory");
 }
 
 }  // namespace
@@ -234,7 +238,7 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
       throw Error(Errc::not_compiled,
                   "products of tiles on a device cannot be masked: cut the tiles without device=");
   }
-  if (!options.nodes.empty()) require_nodes(a, b, options);
+  if (!options.nodes.empty()) require_nodes(a, options);
   // With one row of ranks, who has B(k, j) has C(i, j): nothing is to be cut.
   const bool cuts = options.kept == Stationary::cover && a.map().grid.rows > 1;
   if (options.kept == Stationary::cover) require_cover(a, b, options);

@@ -2,9 +2,6 @@
 // where any tile lies: tile (i, j) belongs to rank (i % rows, j % cols) of the grid, and in that rank's arena its own tiles
 // follow one another in the order of their numbers. So the ranks exchange only how many entries each sparse tile has
 // (`lay_out`), and from then on a tile is fetched by one get to a known address, and its owner takes no part.
-//
-// What is fetched is shared for as long as someone holds it (`held_`). With tiles on a device, gets land in a pool of pieces
-// of equal size, because taking and freeing device memory waits for all that the device does.
 #include "penstock/dist/tile/tiles.hpp"
 
 #include <algorithm>
@@ -31,16 +28,6 @@ std::int64_t offset_bytes(const TileAt& tile) { return tile.nnz == 0 ? (tile.row
 
 /// Bytes that a thread copies at a time: fewer cost more tasks, more leave threads without work at the end.
 constexpr std::int64_t kCopied = 256 << 10;
-
-/// Pieces of device memory that are kept for later gets; what is landed in beyond these is freed.
-constexpr std::size_t kKeptPieces = 4;
-
-/// Entries of these rows.
-Offset entries_of(const std::vector<Index>& rows, const Offset* ends) {
-  Offset n = 0;
-  for (const auto r : rows) n += ends[r + 1] - ends[r];
-  return n;
-}
 
 void copy_all(std::byte* to, const void* from, std::int64_t bytes) {
   parallel_ranges(bytes, kCopied, [&](std::int64_t first, std::int64_t last) {
@@ -85,27 +72,6 @@ bool on_device(const Transport& transport) {
   return transport.where().is_gpu() || transport.name() == "peer";
 }
 
-TileHere::Landing::~Landing() {
-  try {
-    transport->wait(ticket);
-    if (pool && pool->free.size() < kKeptPieces) pool->free.push_back(std::move(memory));
-  } catch (...) {
-    // Whoever waited for the tile has been told of the failure.
-  }
-}
-
-/// Whether these rows are among those that are fetched.
-bool TileHere::Landing::has(Span wanted, const TileRows& some) const {
-  if (!named) return rows.covers(wanted);
-  return some && (some == named || std::ranges::includes(*named, *some));
-}
-
-const std::byte* TileHere::data() const {
-  if (!landing_) return own_;
-  landing_->transport->wait(landing_->ticket);
-  return static_cast<const std::byte*>(landing_->memory.get());
-}
-
 TileMatrix::TileMatrix(std::shared_ptr<Comm> comm, TileMap map, MakeTransport make, const Fill& fill,
                        Filled filled)
     : comm_(std::move(comm)), map_(std::move(map)), make_(std::move(make)) {
@@ -132,7 +98,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
     }
   transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
   map_.gathers = transport_->gets_rows(), map_.range_bytes = transport_->range_bytes();
-  held_.clear(), held_on_host_.clear(), columns_met_.clear(), split_ = nullptr;
+  held_.clear(), held_on_host_.clear(), columns_met_.clear(), memos_.clear(), split_ = nullptr;
   pool_ = nullptr;
   std::int64_t largest = 0;
   std::optional<OwnedStream> stream;
@@ -228,158 +194,11 @@ std::byte* TileMatrix::own_tile(std::int64_t i, std::int64_t j) {
   return transport_->arena() + map_.at(i, j).offset;
 }
 
-/// Memory where the first `bytes` of a tile can land.
-std::shared_ptr<TileHere::Landing> TileMatrix::land(std::int64_t bytes, bool to_host) {
-  auto landing = std::make_shared<TileHere::Landing>();
-  if (to_host || !pool_) {
-    landing->memory = reuse_bytes(bytes, {});
-  } else {
-    auto& free = pool_->free;
-    if (free.empty()) {
-      landing->memory = reuse_bytes(pool_->each, pool_->place);
-    } else {
-      landing->memory = std::move(free.back());
-      free.pop_back();
-    }
-    landing->pool = pool_;
-  }
-  landing->transport = transport_;
-  return landing;
-}
-
-/// Starts to fetch some bytes of a tile. They land at the place that they have in it.
-std::shared_ptr<TileHere::Landing> TileMatrix::start(std::int64_t i, std::int64_t j, Span bytes,
-                                                     bool to_host) {
-  auto landing = land(bytes.end, to_host);
-  landing->ticket = transport_->get(static_cast<std::byte*>(landing->memory.get()) + bytes.first,
-                                    {owner(i, j), map_.at(i, j).offset + bytes.first}, bytes.size());
-  return landing;
-}
-
-/// An own tile where it is, or a tile that is being fetched. Of a dense tile `rows` are fetched, or of these the `named`
-/// ones; of a sparse one all rows.
-TileHere TileMatrix::get(std::int64_t i, std::int64_t j, Span rows, bool to_host, const TileRows& named) {
-  require_tile(i, j);
-  TileHere here;
-  here.tile_ = map_.at(i, j);
-  Span bytes{0, map_.bytes(i, j)};
-  if (bytes.size() == 0) return here;
-  if (mine(i, j) && !to_host) {
-    here.own_ = own_tile(i, j);
-    return here;
-  }
-  auto& held = (to_host ? held_on_host_ : held_)[map_.number(i, j)];
-  here.landing_ = held.lock();
-  if (here.landing_ && here.landing_->has(rows, named)) return here;
-  const auto each = here.tile_.cols * bytes_of(map_.value);
-  if (named) {
-    here.landing_ = land(rows.end * each, to_host);
-    here.landing_->ticket =
-        transport_->get_rows(here.landing_->memory.get(), {owner(i, j), here.tile_.offset}, each, *named);
-    here.fetched_ = std::ssize(*named) * each;
-  } else {
-    if (!map_.sparse) bytes = {rows.first * each, rows.end * each};
-    here.landing_ = start(i, j, bytes, to_host);
-    here.fetched_ = bytes.size();
-  }
-  here.landing_->rows = rows, here.landing_->named = named, here.landing_->nnz = here.tile_.nnz;
-  held = here.landing_;
-  return here;
-}
-
-TileHere TileMatrix::async_get_tile(std::int64_t i, std::int64_t j) {
-  require_tile(i, j);
-  return get(i, j, {0, map_.at(i, j).rows}, false);
-}
-
-TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, Span rows) {
-  return get(i, j, rows, false);
-}
-
-TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named) {
-  require(!map_.sparse, "the rows of a sparse tile are fetched with the help of their offsets");
-  return get(i, j, named->empty() ? Span{0, 0} : Span{named->front(), named->back() + 1}, false, named);
-}
-
-TileHere TileMatrix::async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named,
-                                    const TileHere& offsets) {
-  require_tile(i, j);
-  require(map_.sparse && map_.gathers, "offsets of rows are of sparse tiles in host memory");
-  TileHere here;
-  here.tile_ = map_.at(i, j);
-  if (mine(i, j)) {
-    here.own_ = own_tile(i, j);
-    return here;
-  }
-  const Span rows = named->empty() ? Span{0, 0} : Span{named->front(), named->back() + 1};
-  auto& held = held_[map_.number(i, j)];
-  here.landing_ = held.lock();
-  if (!here.landing_ || !here.landing_->has(rows, named)) {
-    const auto* const from = reinterpret_cast<const Offset*>(offsets.data());
-    RowsAlone alone;
-    const auto some = with_gaps(*named, from, 4 + bytes_of(map_.value), map_.range_bytes, alone);
-    const auto& tile = map_.at(i, j);
-    here.landing_ = land(blob_bytes(true, map_.value, tile.rows, tile.cols, alone.entries), false);
-    here.landing_->rows = rows, here.landing_->named = some, here.landing_->nnz = alone.entries;
-    here.landing_->ticket =
-        start_rows(static_cast<std::byte*>(here.landing_->memory.get()), i, j, *some, from);
-    here.fetched_ = here.landing_->nnz * (4 + bytes_of(map_.value));
-    held = here.landing_;
-  }
-  here.tile_.nnz = here.landing_->nnz;
-  return here;
-}
-
-/// Starts to fetch the entries of some rows of a sparse tile to a blob that has only these.
-Transport::Ticket TileMatrix::start_rows(std::byte* to, std::int64_t i, std::int64_t j,
-                                         const std::vector<Index>& named, const Offset* from) {
-  const auto& tile = map_.at(i, j);
-  const auto value = bytes_of(map_.value), met = entries_of(named, from);
-  auto* const ends = reinterpret_cast<Offset*>(to);
-  const auto columns = (tile.rows + 1) * 8;
-  const auto values_there = columns + padded_to(tile.nnz * 4, 8),
-             values_here = columns + padded_to(met * 4, 8);
-  if (met % 2 != 0) std::memset(to + columns + met * 4, 0, 4);
-  std::vector<ByteRange> of_columns, of_values;
-  std::int64_t row = 0;
-  Offset n = 0;
-  for (const auto r : named) {
-    const auto begin = from[r], count = from[r + 1] - begin;
-    for (; row <= r; ++row) ends[row] = n;
-    if (count == 0) continue;
-    // Rows whose entries lie side by side are one range.
-    if (!of_columns.empty() && of_columns.back().there + of_columns.back().bytes == columns + begin * 4) {
-      of_columns.back().bytes += count * 4;
-      if (value > 0) of_values.back().bytes += count * value;
-    } else {
-      of_columns.push_back({columns + begin * 4, columns + n * 4, count * 4});
-      if (value > 0)
-        of_values.push_back({values_there + begin * value, values_here + n * value, count * value});
-    }
-    n += count;
-  }
-  for (; row <= tile.rows; ++row) ends[row] = n;
-  of_columns.insert(of_columns.end(), of_values.begin(), of_values.end());
-  return transport_->get_ranges(to, {owner(i, j), tile.offset}, of_columns);
-}
-
-Transport::Ticket TileMatrix::fetch_to(std::byte* to, std::int64_t number, Span rows, const TileRows& named,
-                                       const TileHere* offsets) {
-  const auto i = number / map_.across(), j = number % map_.across();
-  require_tile(i, j);
-  const RemotePtr from{owner(i, j), map_.at(i, j).offset};
-  if (offsets) return start_rows(to, i, j, *named, reinterpret_cast<const Offset*>(offsets->data()));
-  if (map_.sparse) return transport_->get(to, from, map_.bytes(i, j));
-  const auto each = map_.at(i, j).cols * bytes_of(map_.value);
-  if (named) return transport_->get_rows(to, from, each, *named);
-  return transport_->get(to + rows.first * each, {from.rank, from.offset + rows.first * each},
-                         rows.size() * each);
-}
-
 TileMatrix TileMatrix::elsewhere(std::shared_ptr<Transport> transport) const {
   auto out = *this;
   out.transport_ = std::move(transport), out.map_.range_bytes = 0;  // the same node's
-  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;
+  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.memos_.clear(),
+      out.split_ = nullptr;
   return out;
 }
 
@@ -387,52 +206,6 @@ void TileMatrix::move_tile(std::int64_t number, int rank, std::int64_t offset, O
   auto& tile = map_.tiles[static_cast<std::size_t>(number)];
   moved_[number] = rank, tile.offset = offset;
   if (map_.sparse) tile.nnz = nnz;
-}
-
-TileRows TileMatrix::columns_met(std::int64_t i, std::int64_t j, const TileHere& here) {
-  if (!mine(i, j)) return find_columns(here.data(), here.tile());
-  auto& kept = columns_met_[map_.number(i, j)];
-  if (!kept) kept = find_columns(here.data(), here.tile());
-  return kept;
-}
-
-TileHere TileMatrix::async_get_on_host(std::int64_t i, std::int64_t j) {
-  require_tile(i, j);
-  return get(i, j, {0, map_.at(i, j).rows}, on_device());
-}
-
-TileHere TileMatrix::get_on_host(std::int64_t i, std::int64_t j) {
-  auto here = async_get_on_host(i, j);
-  here.data();
-  return here;
-}
-
-TileHere TileMatrix::get_rows_on_host(std::int64_t i, std::int64_t j, Span rows) {
-  require_tile(i, j);
-  const auto there = map_.at(i, j).rows;
-  require(!map_.sparse, "a sparse tile is fetched as a whole");
-  require(0 <= rows.first && rows.first <= rows.end && rows.end <= there, [&] {
-    return "rows " + std::to_string(rows.first) + " to " + std::to_string(rows.end) + " of a tile of " +
-           std::to_string(there);
-  });
-  TileHere here;
-  if (rows.size() > 0) here = get(i, j, rows, on_device()), here.data();
-  return here;
-}
-
-TileHere TileMatrix::async_get_offsets(std::int64_t i, std::int64_t j, Span rows) {
-  require_tile(i, j);
-  require(map_.sparse, "a dense tile has no row offsets");
-  TileHere here;
-  here.tile_ = map_.at(i, j);
-  if (mine(i, j)) {
-    here.own_ = own_tile(i, j);
-    return here;
-  }
-  const Span bytes{rows.first * 8, (rows.end + 1) * 8};
-  here.fetched_ = bytes.size();
-  here.landing_ = start(i, j, bytes, false);
-  return here;
 }
 
 TileMatrix TileMatrix::rows_of_tiles(std::int64_t first, std::int64_t last) const {
@@ -453,7 +226,8 @@ TileMatrix TileMatrix::rows_of_tiles(std::int64_t first, std::int64_t last) cons
   }
   const auto across = map_.across();
   map.tiles.assign(map_.tiles.begin() + first * across, map_.tiles.begin() + last * across);
-  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.split_ = nullptr;
+  out.held_.clear(), out.held_on_host_.clear(), out.columns_met_.clear(), out.memos_.clear(),
+      out.split_ = nullptr;
   return out;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "penstock/comm/transport.hpp"
+#include "penstock/core/device.hpp"
 #include "penstock/dist/share/dist_csr.hpp"
 #include "penstock/format/csr.hpp"
 
@@ -158,8 +159,20 @@ CsrView<V> csr_of(const std::byte* blob, const TileAt& tile);
 template <class V>
 void write_csr(const CsrView<V>& from, std::byte* blob);
 
-/// Numbers of rows or columns of a tile, ascending.
-using TileRows = std::shared_ptr<const std::vector<Index>>;
+/// Numbers of rows or columns of a tile, ascending, in the memory where the tiles are: the host's, or a GPU's.
+struct TileNames {
+  explicit TileNames(std::vector<Index> on_host);
+  TileNames(Array<const Index> names, Span all) : list(std::move(names)), span(all) {}
+  bool on_host() const { return list.place.memory != Memory::device; }
+  const Index* begin() const { return list.data; }
+  const Index* end() const { return list.data + list.size; }
+  std::size_t size() const { return static_cast<std::size_t>(list.size); }
+  operator std::span<const Index>() const { return list.span(); }
+
+  Array<const Index> list;
+  Span span;  // no number lies outside
+};
+using TileRows = std::shared_ptr<const TileNames>;
 
 /// A tile on its way here, or here: in this rank's arena, or fetched. Shares its bytes.
 class TileHere {
@@ -191,6 +204,7 @@ class TileHere {
     Span rows;       // the rows that are fetched; the memory on the host ends behind the last of them
     TileRows named;  // null: all of `rows`
     Offset nnz = 0;  // entries that are here
+    std::shared_ptr<const void> read;  // what a get between devices still reads besides
     bool has(Span wanted, const TileRows& some) const;
     ~Landing();
   };
@@ -242,6 +256,8 @@ class TileMatrix {
   const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
   /// Its entries in two parts (tile_cover.hpp), once a product has made them; null before, and after renew_tiles().
   std::shared_ptr<TileSplit>& split() { return split_; }
+  /// Whether single rows of its tiles travel, where the transport can do that. All ranks say the same.
+  void gather_rows(bool wanted) { map_.gathers = wanted && transport_->gets_rows(); }
   bool mine(std::int64_t i, std::int64_t j) const { return owner(i, j) == comm_->rank(); }
   /// The rank that has the tile.
   int owner(std::int64_t i, std::int64_t j) const {
@@ -258,10 +274,13 @@ class TileMatrix {
   TileHere async_get_rows(std::int64_t i, std::int64_t j, Span rows);
   TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named);
   /// The same of a sparse tile: `offsets` has the offsets of these rows and of the ones after them. What comes is a sparse
-  /// tile whose other rows are empty.
-  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named, const TileHere& offsets);
+  /// tile whose other rows are empty. `entries`: how many these rows have; below 0 they are counted.
+  TileHere async_get_rows(std::int64_t i, std::int64_t j, const TileRows& named, const TileHere& offsets,
+                          Offset entries = -1);
   /// The columns of a sparse tile with entries. `here` has its bytes; what is found for an own tile is kept.
   TileRows columns_met(std::int64_t i, std::int64_t j, const TileHere& here);
+  /// A place for what products derive of an own tile; empty again when the tile gets other entries.
+  std::shared_ptr<void>& memo(std::int64_t i, std::int64_t j) { return memos_[map_.number(i, j)]; }
   /// The tile in host memory, wherever the tiles are; the second call also waits for it.
   TileHere async_get_on_host(std::int64_t i, std::int64_t j);
   TileHere get_on_host(std::int64_t i, std::int64_t j);
@@ -304,8 +323,11 @@ class TileMatrix {
   void require_tile(std::int64_t i, std::int64_t j) const;
   std::shared_ptr<TileHere::Landing> land(std::int64_t bytes, bool to_host);
   std::shared_ptr<TileHere::Landing> start(std::int64_t i, std::int64_t j, Span bytes, bool to_host);
-  Transport::Ticket start_rows(std::byte* to, std::int64_t i, std::int64_t j, const std::vector<Index>& named,
+  Transport::Ticket start_rows(std::byte* to, std::int64_t i, std::int64_t j, const TileNames& named,
                                const Offset* offsets);
+  Transport::Ticket start_rows_there(std::byte* to, std::int64_t i, std::int64_t j, const TileNames& named,
+                                     const Offset* offsets, Offset entries);
+  Stream work_stream();
   TileHere get(std::int64_t i, std::int64_t j, Span rows, bool to_host, const TileRows& named = nullptr);
 
   std::shared_ptr<Comm> comm_;
@@ -320,9 +342,11 @@ class TileMatrix {
   /// Fetched tiles that someone may still hold, by their number.
   std::map<std::int64_t, std::weak_ptr<TileHere::Landing>> held_, held_on_host_;
   std::map<std::int64_t, TileRows> columns_met_;
+  std::map<std::int64_t, std::shared_ptr<void>> memos_;
   std::map<std::int64_t, int> moved_;  // ranks that have tiles in place of their owners
   std::shared_ptr<TileSplit> split_;
   std::shared_ptr<TileHere::Pool> pool_;
+  std::shared_ptr<OwnedStream> work_stream_;  // of small work on tiles of a device
   std::shared_ptr<TileMailbox> mailbox_ = std::make_shared<TileMailbox>();
 };
 

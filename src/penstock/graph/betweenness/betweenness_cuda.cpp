@@ -39,6 +39,7 @@ class CentralityWork {
 
   CentralityState state() const {
     return {.vertices = g_.vertices(),
+            .all_vertices = g_.vertices(),
             .level = level_.data(),
             .order = order_.data(),
             .next = next_.data(),
@@ -77,7 +78,7 @@ class Sources {
     const double own = options_.endpoints ? 1 : 0;
     for (auto d = std::ssize(begin_) - 2; d > 0; --d)
       gpu::add_dependencies(g_.view(), s_, list(d), size(d), Index(d), d == std::ssize(begin_) - 2, own,
-                            access_, options_.count, g_.stream());
+                            nullptr, access_, options_.count, g_.stream());
     if (options_.endpoints) gpu::add_source(s_, source, double(begin_.back() - 1), g_.stream());
     return true;
   }
@@ -151,6 +152,7 @@ BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources
   Sources all(g, work, options);
   for (const auto source : sources)
     if (!all.add(source)) r.left.push_back(source);
+  if (options.scale != 1) gpu::scale_sums(work.state(), options.scale, stream);
   record(end, stream);
   copy_async(r.sums.data, work.state().sums, n * 8, stream);
   record(copied, stream);

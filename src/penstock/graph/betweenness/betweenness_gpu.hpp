@@ -13,6 +13,7 @@ struct BetweennessGpuOptions {
   std::optional<Access> access = {};  // empty: the best one for the graph
   bool cache = true;   // copy long lists to the device memory that is left: a source reads each list twice
   bool count = false;  // count requests over the link, by instrumented kernels: slower
+  double scale = 1;    // that sums are multiplied by
 };
 
 struct BetweennessGpuResult {

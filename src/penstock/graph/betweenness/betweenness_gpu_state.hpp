@@ -15,8 +15,11 @@ struct CentralityCounts {
   Index too_many = 0;  // 1: a vertex has more than kMostPaths paths
 };
 
+/// Of a whole graph, or of a part of one. Vertices of lists, of `order` and of `sums` are counted from the part's first one; level,
+/// next, paths and share are of all vertices of the graph.
 struct CentralityState {
-  std::int64_t vertices = 0;
+  std::int64_t vertices = 0, all_vertices = 0;
+  Index first = 0;          // the graph's number of the part's vertex 0
   Index* level = nullptr;   // -1: not reached
   Index* order = nullptr;   // reached vertices by level, ascending in each
   Bits* next = nullptr;     // the vertices of the next level
@@ -28,17 +31,21 @@ struct CentralityState {
   CentralityCounts* counts = nullptr;
 };
 
-/// Makes `source` order[0] with level 0, and all other vertices unreached.
+/// Makes `source`, a number of the graph, order[0] with level 0, and all other vertices unreached; a part that does not have it only
+/// notes its level.
 void begin_source(const CentralityState& s, Index source, Stream stream);
-/// From the vertices list[0, size) of level `depth`, finds the vertices of the next level, adds up their paths, and lists them
-/// from `to` on.
+/// From the vertices list[0, size) of level `depth`, finds the vertices of the next level and adds up their paths.
+void walk_forward(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
+                  Access access, bool count, Stream stream);
+/// The same, and lists these vertices from `to` on.
 void find_level(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
                 Index* to, Access access, bool count, Stream stream);
 /// Computes the dependencies of these vertices from those of the next level, if there is one, and adds them to the sums, with
-/// `own` for each vertex.
+/// `own` for each vertex. Their shares go to told[0, size), too, if that is given.
 void add_dependencies(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
-                      bool last, double own, Access access, bool count, Stream stream);
+                      bool last, double own, double* told, Access access, bool count, Stream stream);
 /// Adds to the sum of the source itself, for which add_dependencies() must not have been called.
 void add_source(const CentralityState& s, Index source, double more, Stream stream);
+void scale_sums(const CentralityState& s, double factor, Stream stream);
 
 }  // namespace penstock::gpu

@@ -13,7 +13,7 @@ struct Forward {
   Index next;
   double paths = 0;
 
-  __device__ void begin(Index v) { paths = s.paths[v]; }
+  __device__ void begin(Index v) { paths = s.paths[s.first + v]; }
   __device__ void operator()(Index u) {
     Index level = s.level[u];  // if it is -1, it may be old; the compare-and-swap has the right value
     if (level < 0) {
@@ -39,7 +39,7 @@ struct Backward {
   }
   __device__ void end(Index v, int lanes) {
     sum = add_group(sum, lanes);
-    if (leads(lanes) && sum != 0) atomicAdd(&s.share[v], sum);
+    if (leads(lanes) && sum != 0) atomicAdd(&s.share[s.first + v], sum);
   }
 };
 
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(kThreads)
   ListOf<A> own;
   if (mine) {
     own = list_of<A>(g, v);
-    if (!(s.paths[v] <= kMostPaths)) s.counts->too_many = 1;
+    if (!(s.paths[s.first + v] <= kMostPaths)) s.counts->too_many = 1;
     cut_if_long(own, v, s.pieces, &s.counts->pieces);
   }
   walk_each<A, Count>(g, own, v, f);
@@ -68,22 +68,30 @@ __global__ void __launch_bounds__(kThreads) walk_cut(ListView g, CentralityState
 __global__ void set_source(CentralityState s, Index source) {
   if (threadIdx.x != 0) return;
   s.level[source] = 0;
+  if (source < s.first || source - s.first >= s.vertices) return;
   s.paths[source] = 1;
-  s.order[0] = source;
+  s.order[0] = source - s.first;
 }
 
 __global__ void __launch_bounds__(kThreads)
-    settle(CentralityState s, const Index* list, Index size, double own) {
+    settle(CentralityState s, const Index* list, Index size, double own, double* told) {
   const auto at = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
   if (at >= size) return;
   const Index v = list[at];
-  const double paths = s.paths[v], dependency = paths * s.share[v];
-  s.share[v] = (1 + dependency) / paths;
+  const double paths = s.paths[s.first + v], dependency = paths * s.share[s.first + v];
+  const double share = (1 + dependency) / paths;
+  s.share[s.first + v] = share;
+  if (told) told[at] = share;
   s.sums[v] += dependency + own;
 }
 
 __global__ void add_one(CentralityState s, Index source, double more) {
-  if (threadIdx.x == 0) s.sums[source] += more;
+  if (threadIdx.x == 0) s.sums[source - s.first] += more;
+}
+
+__global__ void __launch_bounds__(kThreads) multiply_sums(CentralityState s, double factor) {
+  const auto v = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
+  if (v < s.vertices) s.sums[v] *= factor;
 }
 
 template <class F>
@@ -105,7 +113,7 @@ void walk_all(const ListView& g, const CentralityState& s, const Index* list, In
 
 void begin_source(const CentralityState& s, Index source, Stream stream) {
   const UseDevice use(stream.where);
-  const auto n = s.vertices;
+  const auto n = s.all_vertices;
   fill_async(s.level, 0xff, n * 4, stream);
   fill_async(s.paths, 0, n * 8, stream);
   fill_async(s.share, 0, n * 8, stream);
@@ -113,25 +121,36 @@ void begin_source(const CentralityState& s, Index source, Stream stream) {
   launch(set_source, 1, stream, s, source);
 }
 
+void walk_forward(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
+                  Access access, bool count, Stream stream) {
+  const UseDevice use(stream.where);
+  fill_async(s.next, 0, bit_words(s.all_vertices) * std::int64_t(sizeof(Bits)), stream);
+  if (size > 0) walk_all(g, s, list, size, access, count, Forward{s, depth + 1}, stream);
+}
+
 void find_level(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
                 Index* to, Access access, bool count, Stream stream) {
-  const UseDevice use(stream.where);
-  const auto words = bit_words(s.vertices);
-  fill_async(s.next, 0, words * std::int64_t(sizeof(Bits)), stream);
-  walk_all(g, s, list, size, access, count, Forward{s, depth + 1}, stream);
-  compact(s.next, words, to, s.starts, &s.counts->found, stream);
+  walk_forward(g, s, list, size, depth, access, count, stream);
+  compact(s.next, bit_words(s.vertices), to, s.starts, &s.counts->found, stream);
 }
 
 void add_dependencies(const ListView& g, const CentralityState& s, const Index* list, Index size, Index depth,
-                      bool last, double own, Access access, bool count, Stream stream) {
+                      bool last, double own, double* told, Access access, bool count, Stream stream) {
+  if (size == 0) return;
   const UseDevice use(stream.where);
   if (!last) walk_all(g, s, list, size, access, count, Backward{s, depth + 1}, stream);
-  launch(settle, blocks_for(size), stream, s, list, size, own);
+  launch(settle, blocks_for(size), stream, s, list, size, own, told);
 }
 
 void add_source(const CentralityState& s, Index source, double more, Stream stream) {
   const UseDevice use(stream.where);
   launch(add_one, 1, stream, s, source, more);
+}
+
+void scale_sums(const CentralityState& s, double factor, Stream stream) {
+  if (s.vertices == 0) return;
+  const UseDevice use(stream.where);
+  launch(multiply_sums, blocks_for(s.vertices), stream, s, factor);
 }
 
 }  // namespace penstock::gpu

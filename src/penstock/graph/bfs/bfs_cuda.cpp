@@ -6,6 +6,7 @@
 #include "penstock/core/clock.hpp"
 #include "penstock/graph/bfs/bfs_gpu.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "penstock/core/error.hpp"
@@ -30,6 +31,30 @@ struct BfsWork {
         counts(g.take<gpu::BfsCounts>(1, "counters")),
         small(g.take<gpu::SmallCounts>(3, "counters")),
         seen(allocate<gpu::BfsCounts>(1, {Memory::pinned, 0})) {}
+
+  /// What it takes of the graph's budget; the members that only some searches ask for are made by these.
+  static std::int64_t bytes(const GpuGraph& g, bool predecessors, bool bounds) {
+    const auto n = g.vertices(), words = gpu::bit_words(n);
+    return 4 * (predecessors ? 4 : 3) * n + 4 * (gpu::compact_blocks(words) + 1) + 20 * words +
+           (bounds ? 2 : 1) * segment_bytes(g) +
+           std::int64_t(sizeof(gpu::BfsCounts) + 3 * sizeof(gpu::SmallCounts));
+  }
+  static std::int64_t segment_bytes(const GpuGraph& g) {
+    return gpu::most_segments(g.edges()) * std::int64_t(sizeof(gpu::Segment));
+  }
+  /// The work of a search, with the members that it asks for. Before the cache, which gives way to what is taken, and before views,
+  /// which point into it.
+  static BfsWork& of(GpuGraph& g, bool predecessors, bool bounds) {
+    const auto all = bytes(g, predecessors, bounds);
+    const auto* known = g.known_work<BfsWork>();
+    const auto there = known ? bytes(g, known->parents.data, known->open_segments.data) : 0;
+    g.make_room(std::max<std::int64_t>(0, all - there), all);
+    auto& work = g.work<BfsWork>();
+    if (predecessors && !work.parents.data) work.parents = g.take<Index>(g.vertices(), "the predecessors");
+    if (bounds && !work.open_segments.data)
+      work.open_segments = g.take<gpu::Segment>(gpu::most_segments(g.edges()), "the cut lists");
+    return work;
+  }
 
   gpu::BfsState state(GpuGraph& g) const {
     const auto part = [&](int i) { return bits.data + i * words; };
@@ -71,16 +96,12 @@ bool asks_any(const BfsGpuOptions& options) {
 class BfsRun {
  public:
   BfsRun(GpuGraph& out, GpuGraph* in, const BfsGpuOptions& options)
-      : g_(out), in_(in), options_(options), work_(out.work<BfsWork>()), s_(work_.state(out)) {
-    if (options.predecessors) {
-      if (!work_.parents.data) work_.parents = out.take<Index>(out.vertices(), "the predecessors");
-      s_.parents = s_.all_parents = work_.parents.data;
-    }
-    // Before the cache, which gives way to what is taken, and before views, which point into it.
-    if (far_ledger().bounds() && !work_.open_segments.data) {
-      work_.open_segments = out.take<gpu::Segment>(gpu::most_segments(out.edges()), "the cut lists");
-      s_.open_segments = work_.open_segments.data;
-    }
+      : g_(out),
+        in_(in),
+        options_(options),
+        work_(BfsWork::of(out, options.predecessors, far_ledger().bounds())),
+        s_(work_.state(out)) {
+    if (options.predecessors) s_.parents = s_.all_parents = work_.parents.data;
     if (asks_any(options)) out.make_search_cache();
     out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
     access_ = out.access_or_best(options.access);
@@ -243,6 +264,7 @@ class BfsRun {
                        .mean_degree = mean_degree,
                        .factor = ledger_.factor(),
                        .spare = ledger_.spare(),
+                       .bounds = ledger_.bounds(),
                        .near = near,
                        .costs = costs,
                        .far_bytes = spared,
@@ -256,7 +278,7 @@ class BfsRun {
                    options_.count, stream());
     gpu::next_frontier(out_view_, s_, depth, ledger_.bounds(), stream());
     const auto& now = look();
-    if (up && now.spent > 0)
+    if (up && now.claimed > 0)
       ledger_.add(
           double(now.spent),
           up_cost(near ? now.open_far : now.open, double(from.edges), double(g_.edges()), mean_degree),

@@ -115,6 +115,7 @@ constexpr bool asks_near(double vertices, double edges, double far_bytes, double
 /// bytes; whole sectors count, of which neighbouring lists share some.
 inline constexpr double kSpareShare = 0.125;
 inline constexpr std::int64_t kSpareBytes = 16 << 20;
+inline constexpr double kSectorBytes = 32;
 /// What whole sectors add to a list, on average.
 inline constexpr double kListRest = 28;
 /// A bottom-up step is given up for a top-down one when it has read this share of what that one costs: its sectors are slower.
@@ -125,15 +126,21 @@ constexpr double far_bytes(double edges, double lists, double bytes_of_entry) {
   return bytes_of_entry * edges + kListRest * lists;
 }
 
-/// The bytes that a bottom-up step may read. `spare`: what the search may still read in vain, negative where it may read any number;
-/// `spared`: the frontier's lists, which nobody reads if the step ends well; `most`: the lists that it may read. 0: any number, and
-/// nobody counts.
+/// The bytes that a bottom-up step may read. `spare`: what the search may still read in vain; `spared`: the frontier's lists, which
+/// nobody reads if the step ends well; `most`: the lists that it may read. Kernels claim bytes before they read them, so no step reads
+/// more. 0: it is not tried.
 constexpr double up_limit(double spare, double spared, double most) {
   constexpr double kAny = 1e300;
-  if (spare < 0) return 0;
   if (most - spared <= spare) return kAny;  // it may be read as a whole
-  const double even = kGiveUp * spared;
-  return even < spare ? even : spare > 1 ? spare : 1;
+  const double even = kGiveUp * spared, less = even < spare ? even : spare;
+  return less > kSectorBytes ? less : 0;
+}
+/// What one of `groups` that work at once claims: `least` for its next read, and more where a quarter of the limit goes round, as an
+/// atomic operation for each sector would take longer than the link.
+constexpr double claim_bytes(double limit, double groups, double least) {
+  constexpr double kMost = 16 * kSectorBytes;
+  const double even = limit / (4 * groups), more = even < kMost ? even : kMost;
+  return more > least ? more : least;
 }
 
 /// Sees to that bound. Top-down steps read each list once at most. A bottom-up step that ends well spares the lists of the frontier; one
@@ -143,23 +150,23 @@ class LinkLedger {
  public:
   /// `far` bytes of lists are not on the GPU.
   explicit LinkLedger(std::int64_t far = 0)
-      : spare_(far > 0 ? kSpareShare * double(far) + double(kSpareBytes) : -1) {}
+      : bounds_(far > 0), spare_(bounds_ ? kSpareShare * double(far) + double(kSpareBytes) : 0) {}
 
-  bool bounds() const { return spare_ >= 0; }  // whether there is anything to bound
+  bool bounds() const { return bounds_; }  // whether there is anything to bound
   double spare() const { return spare_; }
   /// A bottom-up step has read `read` bytes, expected at `expected`, in units of up_cost(). `spared` is as for up_limit().
   void add(double read, double expected, double spared, bool given_up) {
     if (!bounds()) return;
     spare_ += (given_up ? 0 : spared) - read;
-    if (spare_ < 0) spare_ = 0;
     if (given_up) factor_ *= 2;
-    else if (expected > 0) factor_ *= read / 32 * kSectorCost / expected;
+    else if (expected > 0) factor_ *= read / kSectorBytes * kSectorCost / expected;
     factor_ = factor_ < 0.125 ? 0.125 : factor_ > 4 ? 4 : factor_;
   }
   /// What expected costs of bottom-up steps are multiplied by.
   double factor() const { return factor_; }
 
  private:
+  bool bounds_;
   double spare_, factor_ = 1;
 };
 

@@ -8,8 +8,9 @@ namespace penstock::gpu {
 
 /// Entries of a list that one warp walks; longer lists are cut. 4096 took 80 us on an H100, as long as a level of 6 M edges.
 inline constexpr Offset kSegment = 1024;
-// Entries that one probe looks at before a list is cut into segments.
+// Entries that one probe looks at before the rest of a list is cut into segments.
 inline constexpr Offset kLongProbe = 1024;
+static_assert(kLongProbe % kSegment == 0 && kLongProbe % kPackedPiece == 0);
 
 struct Segment {
   Index vertex, number;  // entries [number, number + 1) * kSegment of the vertex's list
@@ -25,7 +26,8 @@ struct BfsCounts {
   unsigned long long link_edges = 0;
   // Of long_edges, those in lists that are not on the GPU (if not all lists are), and those of the lists that probes may read.
   unsigned long long far_edges = 0, open_edges = 0;
-  unsigned long long spent = 0;       // bytes that a bottom-up step with a limit has read over the link
+  // Bytes that a bottom-up step with a limit has read over the link, and those that it has claimed before.
+  unsigned long long spent = 0, claimed = 0;
   double limit = 0;                   // up_limit()
   Index far_lists = 0, open_far = 0;  // the lists with far_edges, open_edges
   Index frontier = 0;                 // vertices of the frontier
@@ -87,8 +89,9 @@ void step_down(const ListView& g, const BfsState& s, Frontier from, bool guarded
 
 struct UpChoice {
   double frontier = 0, edges = 0, long_edges = 0, all_edges = 0, mean_degree = 0;
-  double factor = 1, spare = -1;  // LinkLedger's
-  bool near = false;              // whether these costs are weighed, instead of those of the link
+  double factor = 1, spare = 0;  // LinkLedger's
+  bool bounds = false;
+  bool near = false;  // whether these costs are weighed, instead of those of the link
   NearCosts costs = {};
   double far_bytes = 0;       // of the frontier's lists
   double bytes_of_entry = 4;  // of a list over the link, on average

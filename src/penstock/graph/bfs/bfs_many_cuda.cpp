@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kMost = 64;  // searches at once
 constexpr double kEntryBytes = 4;   // lists are read as they are
 
-/// The memory that the batches of one graph share. It has as many rows of levels as fit.
+/// The memory that the batches of one graph share. While they run it has as many rows of levels as fit.
 struct ManyWork {
   explicit ManyWork(GpuGraph& g)
       : words(gpu::bit_words(g.vertices())),
@@ -28,6 +28,19 @@ struct ManyWork {
         counts(g.take<gpu::ManyCounts>(2, "counters")),
         sources(g.take<Index>(kMost, "the sources")),
         seen(allocate<gpu::ManyCounts>(2, {Memory::pinned, 0})) {}
+
+  /// What it takes of the graph's budget, with one row of levels.
+  static std::int64_t bytes(const GpuGraph& g) {
+    const auto n = g.vertices(), words = gpu::bit_words(n);
+    return (24 + 8 + 4) * n + 4 * (gpu::compact_blocks(words) + 1) + 8 * words +
+           gpu::most_segments(g.edges()) * std::int64_t(sizeof(gpu::Segment)) +
+           std::int64_t(2 * sizeof(gpu::ManyCounts)) + 4 * kMost;
+  }
+  static ManyWork& of(GpuGraph& g) {
+    const auto all = bytes(g);
+    g.make_room(g.known_work<ManyWork>() ? 4 * g.vertices() : all, all);
+    return g.work<ManyWork>();
+  }
 
   /// Makes rows of levels for `wanted` searches, or for as many as the budget has room for. Returns how many.
   int make_rows(GpuGraph& g, std::int64_t wanted) {
@@ -56,11 +69,18 @@ class ManyRun {
       : g_(out),
         in_(in),
         options_(options),
-        work_(out.work<ManyWork>()),
+        work_(ManyWork::of(out)),
         access_(out.access_or_best(options.access)) {
     result_.batch = work_.make_rows(out, std::min(kMost, sources));
     out_view_ = view_of(out), in_view_ = view_of(in ? *in : out);
   }
+
+  ~ManyRun() {  // other searches of this graph find the rows' memory free
+    drain(stream());
+    g_.give_back(work_.levels);
+  }
+  ManyRun(const ManyRun&) = delete;
+  ManyRun& operator=(const ManyRun&) = delete;
 
   BfsManyResult run(std::span<const Index> sources, Index* levels) {
     if (options_.count) clear_counts();
@@ -141,6 +161,7 @@ class ManyRun {
                                  .mean_degree = edges / double(g_.vertices()),
                                  .factor = ledger.factor(),
                                  .spare = ledger.spare(),
+                                 .bounds = ledger.bounds(),
                                  .far_bytes = spared,
                                  .bytes_of_entry = kEntryBytes};
       if (up) {
@@ -151,7 +172,7 @@ class ManyRun {
       gpu::many_advance(out_view_, s, depth, ledger.bounds(), stream());
       now = look();
       const auto& step = work_.seen.data[1];
-      if (up && step.spent > 0)
+      if (up && step.claimed > 0)
         ledger.add(double(step.spent), up_cost(step.open, 1, edges, choice.mean_degree), spared,
                    step.down != 0);
     }

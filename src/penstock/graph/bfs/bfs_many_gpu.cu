@@ -153,8 +153,10 @@ __global__ void decide(ManyCounts* counts, UpChoice c) {
   // A list is read to its end unless it answers for all searches, so mean_degree entries are expected.
   counts->down =
       down_cost(c.frontier, c.long_edges) < c.factor * up_cost(counts->open, 1, c.all_edges, c.mean_degree);
+  if (!c.bounds) return;
   const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
   counts->limit = up_limit(c.spare, c.far_bytes, most);
+  if (counts->limit == 0 && counts->open_far > 0) counts->down = 1;
 }
 
 __global__ void __launch_bounds__(kThreads) add_open(ListView in, ManyState s) {
@@ -180,13 +182,13 @@ __global__ void __launch_bounds__(kThreads) probe_lists(ListView in, ManyState s
     };
     const auto list = list_of(in, v);
     const bool is_read = Limit && is_far(list);
-    const auto complete = [&](int sectors) {
+    const auto may = [&](int sectors) { return !is_read || spender.may(32 * unsigned(sectors)); };
+    const auto complete = [&] {
 #pragma unroll
       for (int d = kProbe / 2; d > 0; d /= 2) found |= __shfl_xor_sync(group, found, d, kProbe);
-      const bool stops = is_read && spender.add(32 * unsigned(sectors));
-      return stops || (wanted & ~found) == 0;
+      return (wanted & ~found) == 0;
     };
-    probe<Count>(list, group, in.counts, gather, complete);
+    probe<Count>(list, group, in.counts, gather, may, complete);
     if (threadIdx.x % kProbe == 0 && (found & wanted)) s.next[v] = before | (found & wanted);
   }
   spender.finish();
@@ -246,7 +248,7 @@ void many_ask(const ListView& in, const ManyState& s, const UpChoice& choice, St
   const UseDevice use(stream.where);
   launch(ask, blocks_for(s.vertices), stream, in, s);
   compact(s.open, s.words, s.open_list, s.starts, &s.counts->open, stream);
-  if (choice.spare >= 0) launch(add_open, few(blocks_for(s.vertices), stream), stream, in, s);
+  if (choice.bounds) launch(add_open, few(blocks_for(s.vertices), stream), stream, in, s);
   launch_one(decide, 1, stream, s.counts, choice);
 }
 

@@ -11,7 +11,7 @@ using Searches = unsigned long long;
 struct ManyCounts {
   unsigned long long edges = 0, long_edges = 0;  // edges out of vertices that are in a frontier
   // As of BfsCounts, for what many searches read together.
-  unsigned long long far_edges = 0, open_edges = 0, spent = 0;
+  unsigned long long far_edges = 0, open_edges = 0, spent = 0, claimed = 0;
   double limit = 0;
   Index far_lists = 0, open_far = 0;
   Index frontier = 0;  // how many vertices are in a frontier

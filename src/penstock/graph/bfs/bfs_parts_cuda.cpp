@@ -37,6 +37,18 @@ struct PartWork {
         stepped(g.where()),
         found(g.where()) {}
 
+  /// That of a part; what else its graph keeps makes room for it, and for what this search asks for besides.
+  static PartWork& of(GpuGraph& g, Offset in_edges, bool predecessors) {
+    const auto n = g.vertices(), all = g.all_vertices(), words = gpu::bit_words(n);
+    const auto segments = gpu::most_segments(g.edges()) + gpu::most_segments(in_edges);
+    const auto parents = predecessors ? 4 * all : 0;
+    const auto bytes = 12 * n + 4 * (gpu::compact_blocks(words) + 1) + 16 * words + 8 * gpu::bit_words(all) +
+                       segments * std::int64_t(sizeof(gpu::Segment)) + std::int64_t(sizeof(BfsCounts));
+    const auto* known = g.known_work<PartWork>();
+    g.make_room(!known ? bytes + parents : known->parents.data ? 0 : parents, bytes + parents);
+    return g.work<PartWork>();
+  }
+
   void make_open_segments(GpuGraph& g, Offset edges) {
     const auto most = gpu::most_segments(edges);
     if (open_segments.size >= most) return;
@@ -155,7 +167,7 @@ class Member {
       g_.make_search_sample(options_.sample, true);
       if (in_ && in_ != &g_) in_->make_search_sample(options_.sample, true);
     }
-    work_ = &g_.work<PartWork>();
+    work_ = &PartWork::of(g_, (in_ ? *in_ : g_).edges(), options_.predecessors);
     work_->make_open_segments(g_, (in_ ? *in_ : g_).edges());
     s_ = work_->state(g_);
     if (options_.predecessors) {
@@ -272,6 +284,8 @@ class Member {
       const auto degree = double(all_edges_) / double(std::max<std::int64_t>(1, candidates_));
       const auto cost = up_cost(double(open), double(from.edges), double(all_edges_), degree);
       down = down_cost(frontier, long_edges) < ledger_.factor() * cost;
+      if (ledger_.bounds() && asked.open_bytes > 0)
+        down = down || up_limit(ledger_.spare(), from.far_bytes, asked.open_bytes) == 0;
       if (!down) down = !step_up(asked, from.far_bytes, cost);
     }
     if (down) {
@@ -310,11 +324,14 @@ class Member {
     }
     const auto share =
         far_bytes(double(own_.open_edges), own_.open_far, bytes) / std::max(1.0, asked.open_bytes);
-    limit_ = std::max(1.0, up_limit(ledger_.spare(), spared, asked.open_bytes) * share);
+    // A member with a small share reads a list at least. The ledger hears of it, so it may be overdrawn so much once.
+    constexpr double kLeast = 2 * kSectorBytes;
+    limit_ = up_limit(ledger_.spare(), spared, asked.open_bytes) * share;
+    if (share > 0) limit_ = std::max(limit_, kLeast);
     copy_async(&s_.counts->limit, &limit_, sizeof limit_, stream());
     gpu::step_up(in_view_, s_, reach, float(bytes), options_.count, stream());
     const auto now = look();
-    if (now.spent > 0) ledger_.add(now.spent, expected, spared, now.down);
+    if (now.spent > 0 || now.down) ledger_.add(now.spent, expected, spared, now.down);
     return !now.down;
   }
 

@@ -1,8 +1,9 @@
 #pragma once
+#include "penstock/graph/bfs/bfs_gpu_rule.hpp"
 #include "penstock/graph/gpu/lists_gpu.cuh"
 
 // What bottom-up steps of one search or of many read over the link is counted, and ends them (bfs_gpu_rule.hpp). `Counts` are
-// those of either: they have spent, limit, down, open, open_edges and open_far.
+// those of either: they have spent, claimed, limit, down, open, open_edges and open_far.
 namespace penstock::gpu {
 
 __device__ inline bool is_far(const List& list) { return !list.cached; }
@@ -34,48 +35,45 @@ __device__ bool goes_down(const Counts* counts) {
   return __shfl_sync(kAll, __ldcg(&counts->down), 0) != 0;
 }
 
-/// Adds up what the lanes of `group` read over the link, and gives the step up where all of them have read too much. An atomic
-/// operation for each sector would take longer than the link; so a group tells `often` bytes at once.
+/// Lets the lanes of `group` read over the link what the limit of the step has room for, and gives the step up where it has no more.
 template <bool Limit, class Counts>
 class Spender {
  public:
-  /// `groups` groups work at once: all of them together have read at most a quarter of the limit that they have not told.
-  __device__ Spender(Counts* counts, unsigned group, double groups)
-      : counts_(counts), limit_(Limit ? counts->limit : 0), group_(group) {
-    constexpr double kMost = 16 * 32;
-    if constexpr (Limit) often_ = unsigned(fmax(1.0, fmin(kMost, limit_ / (4 * groups))));
+  /// `groups` work at once.
+  __device__ Spender(Counts* counts, unsigned group, double groups) : counts_(counts), group_(group) {
+    if constexpr (Limit) claim_ = unsigned(claim_bytes(counts->limit, groups, 1));
   }
 
-  /// All lanes of the group call it. Returns whether the step is given up, as far as the group knows.
-  __device__ bool add(unsigned bytes) {
-    if constexpr (!Limit) return false;
-    mine_ += bytes;
-    if (mine_ >= often_) tell();
-    return stopped_;
+  /// Before so many bytes are read: whether they may be. All lanes of the group call it.
+  __device__ bool may(unsigned bytes) {
+    if constexpr (!Limit) return true;
+    if (bytes > left_ && !claim(max(claim_, bytes - left_))) return false;
+    left_ -= bytes, spent_ += bytes;
+    return true;
   }
-  __device__ void tell() {
-    if (!Limit || mine_ == 0) return;
-    const int first = __ffs(int(group_)) - 1;
-    unsigned long long all = 0;
-    if (int(threadIdx.x & 31) == first) {
-      all = atomicAdd(&counts_->spent, static_cast<unsigned long long>(mine_)) + mine_;
-      if (double(all) > limit_) atomicExch(&counts_->down, 1);
-    }
-    stopped_ = double(__shfl_sync(group_, all, first)) > limit_;
-    mine_ = 0;
-  }
-  /// What is left to tell, when all lists have been answered.
+  /// Tells what has been read, when all lists have been answered or the step is given up.
   __device__ void finish() {
-    if (Limit && mine_ > 0 && int(threadIdx.x & 31) == __ffs(int(group_)) - 1)
-      atomicAdd(&counts_->spent, static_cast<unsigned long long>(mine_));
+    if (Limit && spent_ > 0 && leader()) atomicAdd(&counts_->spent, static_cast<unsigned long long>(spent_));
   }
-  __device__ bool stopped() const { return Limit && stopped_; }
+  __device__ bool stopped() const { return Limit && claim_ == 0; }
 
  private:
+  __device__ bool leader() const { return int(threadIdx.x & 31) == __ffs(int(group_)) - 1; }
+  __device__ bool claim(unsigned bytes) {
+    bool more = false;
+    if (leader()) {
+      const auto all = atomicAdd(&counts_->claimed, static_cast<unsigned long long>(bytes)) + bytes;
+      more = double(all) <= counts_->limit;
+      if (!more) atomicExch(&counts_->down, 1);
+    }
+    more = __any_sync(group_, more);
+    if (more) left_ += bytes;
+    else claim_ = 0;
+    return more;
+  }
+
   Counts* counts_;
-  double limit_;
-  unsigned group_, often_ = 0, mine_ = 0;
-  bool stopped_ = false;
+  unsigned group_, claim_ = 1, left_ = 0, spent_ = 0;
 };
 
 }  // namespace penstock::gpu

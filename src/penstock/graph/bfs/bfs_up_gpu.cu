@@ -136,8 +136,10 @@ __global__ void decide(BfsCounts* counts, UpChoice c) {
     const double down = down_cost(c.frontier, c.long_edges);
     counts->down = down < c.factor * up_cost(counts->open, c.edges, c.all_edges, c.mean_degree);
   }
+  if (!c.bounds) return;
   const double most = far_bytes(double(counts->open_edges), counts->open_far, c.bytes_of_entry);
   counts->limit = up_limit(c.spare, c.far_bytes, most);
+  if (counts->limit == 0 && counts->open_far > 0) counts->down = 1;
 }
 
 /// Probes lists in ascending order. At once it probes as many as lie within the `reach` (kReach) of the address translation;
@@ -162,22 +164,22 @@ __global__ void __launch_bounds__(kThreads)
     const Offset size = list.size();
     if (size > kLongProbe) list.end = list.begin + kLongProbe;
     const auto hit = [&](Index u) { return has(s.front, u); };
-    Index parent;
+    const bool far = is_far(list);
+    Index parent = -1;
     if constexpr (A == Access::packed) {
-      const bool far = is_far(list);
-      if (far) spender.add(32);
-      parent = probe<Count>(in, list, group, hit, [&] { return far && spender.add(of_eight); });
+      if (far && !spender.may(32 + of_eight)) break;
+      parent = probe<Count>(in, list, group, hit, [&] { return !far || spender.may(of_eight); });
     } else {
-      const bool far = is_far(list);
-      parent = probe<Count>(list, group, in.counts, hit,
-                            [&](int sectors) { return far && spender.add(32 * unsigned(sectors)); });
+      parent = probe<Count>(
+          list, group, in.counts, hit,
+          [&](int sectors) { return !far || spender.may(32 * unsigned(sectors)); }, [] { return false; });
     }
     if (lane != 0) continue;
     if (parent >= 0) {
       atomicOr(&s.visited[v >> 5], Bits(1) << (v & 31));
       if (s.parents) s.parents[v] = parent;
     } else if (size > kLongProbe) {
-      cut(s.open_segments, v, size, &s.counts->open_segments);
+      cut(s.open_segments, v, size, &s.counts->open_segments, kLongProbe);
     }
   }
   spender.finish();
@@ -189,7 +191,7 @@ __global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState
   if (goes_down(s.counts)) return;
   const Index segments = s.counts->open_segments;
   const auto warps = Index(gridDim.x * kWarps);
-  Spender<Limit, BfsCounts> spender(s.counts, kAll, 1e300);  // a piece is told at once
+  Spender<Limit, BfsCounts> spender(s.counts, kAll, 1e300);  // each piece is claimed
   for (auto i = Index(blockIdx.x * kWarps + threadIdx.x / 32); i < segments && !spender.stopped();
        i += warps) {
     const Segment segment = s.open_segments[i];
@@ -202,14 +204,15 @@ __global__ void __launch_bounds__(kThreads) probe_segments(ListView in, BfsState
       if (__any_sync(kAll, (__ldcg(&s.visited[v >> 5]) & bit) != 0)) break;
       auto piece = list;
       piece.begin = first, piece.end = min(list.end, first + kPiece);
+      if (far && !spender.may(unsigned(bytes_of_entry * float(piece.end - piece.begin)) + 32)) break;
       walk<A, Count>(in, piece, [&](Offset, Index u) {
         if (!has(s.front, u)) return;
         if (!(atomicOr(&s.visited[v >> 5], bit) & bit) && s.parents) s.parents[v] = u;
       });
       __syncwarp();
-      if (far) spender.add(unsigned(bytes_of_entry * float(piece.end - piece.begin)) + 32);
     }
   }
+  spender.finish();
 }
 
 template <Access A, bool Limit>
@@ -241,7 +244,7 @@ void count_open(const ListView& in, const BfsState& s, Stream stream) {
 
 void choose_way(const ListView& in, const BfsState& s, const UpChoice& choice, Stream stream) {
   const UseDevice use(stream.where);
-  if (choice.spare >= 0) count_open(in, s, stream);
+  if (choice.bounds) count_open(in, s, stream);
   cudaLaunchConfig_t one{};
   one.gridDim = one.blockDim = dim3(1);
   one.stream = static_cast<cudaStream_t>(stream.handle);

@@ -67,11 +67,11 @@ __device__ void walk_as_one(const ListView& g, const ListOf<A>& list, Index v, b
   else walk_together(list, v, named, f);
 }
 
-/// Adds the segments of v's list to `segments`; one thread calls.
-__device__ inline void cut(Segment* segments, Index v, Offset degree, Index* count) {
-  const auto pieces = Index((degree + kSegment - 1) / kSegment);
+/// Adds the segments of v's list to `segments`, but for its first `done` entries, a multiple of kSegment; one thread calls.
+__device__ inline void cut(Segment* segments, Index v, Offset degree, Index* count, Offset done = 0) {
+  const auto pieces = Index((degree - done + kSegment - 1) / kSegment), first = Index(done / kSegment);
   const Index at = atomicAdd(count, pieces);
-  for (Index i = 0; i < pieces; ++i) segments[at + i] = {v, i};
+  for (Index i = 0; i < pieces; ++i) segments[at + i] = {v, first + i};
 }
 
 }  // namespace penstock::gpu

@@ -21,6 +21,13 @@ using gpu::ListPiece;
 
 /// The memory that is kept with the graph: 4 bytes and 2 bits for each vertex, and the pieces of long lists.
 struct CcWork {
+  static CcWork& of(GpuGraph& g) {
+    if (auto* known = g.known_work<CcWork>()) return *known;
+    g.make_room(4 * g.vertices() + 8 * gpu::bit_words(g.vertices()) +
+                std::int64_t(sizeof(ListPiece)) * gpu::most_pieces(g.edges()) +
+                std::int64_t(sizeof(CcCounts)));
+    return g.work<CcWork>();
+  }
   explicit CcWork(GpuGraph& g)
       : parent(g.take<Index>(g.vertices(), "the parents of the vertices")),
         roots(g.take<gpu::Bits>(gpu::bit_words(g.vertices()), "the roots' bits")),
@@ -52,11 +59,16 @@ class FinderGpu {
         both_(in != nullptr),
         options_(options),
         stream_(out.stream()),
-        s_(out.work<CcWork>().state()) {}
+        s_(CcWork::of(out).state()) {}
 
   void afforest() {
     const bool count = options_.count;
+    GpuGraph::FarLinks none;
+    auto& far = view(out_).sample_size == 0 ? out_.far_links() : none;
+    s_.links = far.links.data, s_.links_first = far.first, s_.links_count = far.links.size;
+    s_.links_made = far.made;
     gpu::hook_first(view(out_), s_, count, stream_);
+    far.made = s_.links_count > 0;
     gpu::flatten(s_, stream_);
     gpu::link_roots(view(out_), s_, count, stream_);
     gpu::flatten(s_, stream_);
@@ -129,11 +141,11 @@ void check_pair(const GpuGraph& out, const GpuGraph* in) {
 
 void run(GpuGraph& out, GpuGraph* in, const CcGpuOptions& options, CcGpuResult& r) {
   const bool two = in && in != &out, trees = options.method == CcMethod::afforest;
-  FinderGpu find(out, in, options);
-  if (trees) {
-    if (options.sample > 0) out.make_any_sample(options.sample);
-    if (two && options.sample > 0) in->make_any_sample(options.sample);
+  if (trees && options.sample > 0) {
+    out.make_any_sample(options.sample);
+    if (two) in->make_any_sample(options.sample);
   }
+  FinderGpu find(out, in, options);  // the sample may take what other algorithms have kept
   if (options.count) out.clear_counts();
   if (options.count && two) in->clear_counts(), synchronize(in->stream());
   find.clear();

@@ -31,6 +31,11 @@ struct CcState {
   Index* ranks = nullptr;       // the number of roots before each word of `roots`
   ListPiece* pieces = nullptr;  // room for most_pieces() of the larger graph
   CcCounts* counts = nullptr;
+  // The first neighbours of vertices [links_first, links_first + links_count) of packed lists, -1 where there is none; hook_first() fills
+  // them, unless somebody has.
+  Index* links = nullptr;
+  std::int64_t links_first = 0, links_count = 0;
+  bool links_made = false;
 };
 
 /// parent[v] = the smallest of v and its first neighbours, which are those of the sample, or else two of its list. Vertices

@@ -44,6 +44,15 @@ struct CcPartWork {
     ranks = g.take<Index>(gpu::bit_words(g.all_vertices()), "the roots' ranks");
   }
 
+  /// That of a part; what else its graph keeps makes room for it.
+  static CcPartWork& of(GpuGraph& g, Offset edges) {
+    const auto all = g.all_vertices();
+    if (!g.known_work<CcPartWork>())
+      g.make_room(4 * all + 8 * gpu::bit_words(all) + room_for_links(all) * std::int64_t(sizeof(TreeLink)) +
+                  gpu::most_pieces(edges) * std::int64_t(sizeof(ListPiece)) + std::int64_t(sizeof(CcCounts)));
+    return g.work<CcPartWork>();
+  }
+
   /// Makes room for the pieces of long lists, of edges out or of reversed edges, whichever has more.
   void make_pieces(GpuGraph& g, Offset edges) {
     const auto most = gpu::most_pieces(edges);
@@ -129,8 +138,9 @@ class JoiningMember {
       if (options_.sample > 0) g.make_any_sample(options_.sample);
       if (options_.count) g.clear_counts(), synchronize(g.stream());
     });
-    work_ = &g_.work<CcPartWork>();
-    work_->make_pieces(g_, std::max(g_.edges(), in_ ? in_->edges() : 0));
+    const auto edges = std::max(g_.edges(), in_ ? in_->edges() : 0);
+    work_ = &CcPartWork::of(g_, edges);
+    work_->make_pieces(g_, edges);
     s_ = {.vertices = g_.all_vertices(),
           .first = g_.first_vertex(),
           .parent = work_->parent.data,

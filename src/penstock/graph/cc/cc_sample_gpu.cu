@@ -13,12 +13,29 @@ constexpr int kTries = 16;
 
 __device__ std::int64_t vertex_of_thread() { return std::int64_t(blockIdx.x) * kThreads + threadIdx.x; }
 
+/// The first neighbour in the packed list of vertex i, -1 if there is none: as it was kept, or kept from now on.
+template <bool Count>
+__device__ Index first_packed(const ListView& g, const CcState& s, std::int64_t i) {
+  const auto k = i - s.links_first;
+  const bool kept = k >= 0 && k < s.links_count;
+  if (kept && s.links_made) return s.links[k];
+  Index first = -1;
+  walk_first<Count>(g, packed_list(g.packed, Index(i)), 1, [&](Index u) { return first = u, true; });
+  if (kept) s.links[k] = first;
+  return first;
+}
+
 template <bool Count>
 __global__ void __launch_bounds__(kThreads) hook(ListView g, CcState s) {
   const auto i = vertex_of_thread(), v = s.first + i;
   const bool live = i < g.vertices;
   Index low = Index(v);
-  first_neighbours<Count>(g, i, live, false, [&](Index u) { low = u < low ? u : low; });
+  if (g.packed.heads && g.sample_size == 0) {  // lists ascend: the first neighbour is the smallest one
+    const Index u = live ? first_packed<Count>(g, s, i) : -1;
+    low = u >= 0 && u < low ? u : low;
+  } else {
+    first_neighbours<Count>(g, i, live, false, [&](Index u) { low = u < low ? u : low; });
+  }
   if (live) s.parent[v] = low;
 }
 
@@ -39,8 +56,12 @@ __global__ void __launch_bounds__(kThreads) flatten_all(CcState s) {
 template <bool Count>
 __global__ void __launch_bounds__(kThreads) link_of_roots(ListView g, CcState s) {
   const auto i = vertex_of_thread(), v = s.first + i;
-  const bool root = i < g.vertices && s.parent[v] == v;
+  bool root = i < g.vertices && s.parent[v] == v;
   Index here = Index(v);
+  if (const auto k = i - s.links_first; s.links_made && k >= 0 && k < s.links_count) {
+    if (const Index u = root ? s.links[k] : -1; u >= 0) unite(s.parent, here, u);
+    root = false;
+  }
   first_neighbours<Count>(g, i, root, false, [&](Index u) { here = unite(s.parent, here, u); });
 }
 

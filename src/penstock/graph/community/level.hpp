@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -11,6 +12,7 @@
 #include "penstock/core/array.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/format/csr.hpp"
+#include "penstock/graph/community/moves.hpp"
 
 namespace penstock::community {
 
@@ -115,14 +117,6 @@ Runs cut_runs(const CsrView<V>& a) {
   return r;
 }
 
-/// The output function of SplitMix64 (Steele, Lea, Flood 2014): a number for each (seed, i).
-constexpr std::uint64_t drawn(std::uint64_t seed, std::uint64_t i) {
-  auto x = seed * 0xd1342543de82ef95u + (i + 1) * 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 /// The numbers [0, size) once each, in an order that depends on a seed: steps of about 0.6 of the size, which share no factor
 /// with it. Neighbours often have near numbers, and communities found in ascending order are long strips.
 class Walk {
@@ -150,6 +144,13 @@ std::vector<std::int64_t> order_of(std::int64_t rounds, std::uint64_t seed);
 
 /// Numbers labels below `labels.size()` anew in the order of their first vertices; returns how many there are.
 std::int64_t renumber(std::span<Index> labels);
+
+/// A pass over a level that gains less modularity is its last: later levels make up for it. Each level demands less than the one
+/// before (threshold scaling: Lu, Halappanavar, Kalyanaraman 2015).
+inline double tolerance_of(int level) {
+  constexpr double kFirst = 1e-5, kTighter = 0.1, kLast = 1e-7;
+  return std::max(kFirst * std::pow(kTighter, level), kLast);
+}
 
 struct MoveOptions {
   double scale = 0;      // the resolution over the weight of all edges, counted from both ends

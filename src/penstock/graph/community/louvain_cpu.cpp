@@ -18,9 +18,6 @@ using community::MoveOptions;
 using community::Workspaces;
 
 constexpr std::int64_t kRowsOfADegree = 4 << 10;
-// A pass over the first graph that gains less modularity is its last: later levels make up for it. Each level demands less
-// than the one before (threshold scaling: Lu, Halappanavar, Kalyanaraman 2015).
-constexpr double kFirstTolerance = 1e-5, kTighter = 0.1, kLastTolerance = 1e-7;
 
 /// The graph as it was given, with its degrees.
 template <class V>
@@ -52,9 +49,8 @@ class Base {
 };
 
 MoveOptions options_of_level(int level, double all, const CommunityOptions& o) {
-  const auto tolerance = std::max(kFirstTolerance * std::pow(kTighter, level), kLastTolerance);
   return {.scale = o.resolution / all,
-          .tolerance = tolerance * all,
+          .tolerance = community::tolerance_of(level) * all,
           .seed = community::drawn(o.seed, static_cast<std::uint64_t>(level))};
 }
 

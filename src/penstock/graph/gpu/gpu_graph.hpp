@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,9 +37,15 @@ struct GpuGraphOptions {
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
   int distance_bytes =
       0;  // packed lists are for shortest paths, with distances of 4 or 8 bytes, which leave them more room
-  std::int64_t vertex_bytes = kVertexBytes;  // that packed lists leave for each vertex otherwise
+  std::int64_t vertex_bytes = kVertexBytes;               // that packed lists leave for each vertex otherwise
+  std::int64_t shared_vertex_bytes = kSharedVertexBytes;  // and those of a part, for each vertex of the graph
   // Of columns that travel together while the GPU packs lists; 0: what is fastest.
   std::int64_t piece_bytes = 0;
+  // Packed lists get these lengths of the edges, if they are not given. Where the GPU cannot pack them, pack_here() does, which is
+  // needed with lengths alone.
+  PackLengths lengths = {};
+  std::function<PackedLists()> pack_here = {};
+  std::shared_ptr<const PackedSample> list_sample = {};  // sample_lists() of the graph, if the caller has it
 };
 /// Who packed the lists of a graph: it was given them, or they were packed while it was made.
 enum class PackedBy : std::uint8_t { nobody, given, cpu, gpu };
@@ -51,6 +58,7 @@ struct GpuGraphFacts {
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
+  std::int64_t near_vertices = 0;                  // the first ones, whose packed lists are on the GPU
   PackedBy packed_by = PackedBy::nobody;
   double pack_seconds = 0;  // that packing took, the edges' way to the GPU included if it packed them
   std::int64_t pack_link_bytes = 0;  // that went to the GPU for it
@@ -109,6 +117,9 @@ class GpuGraph {
   const Array<const Offset>& offsets() const {
     return offsets_;
   }  // on the device; none if the lists are packed
+  /// Where the edges are that it has, in the memory of the placement; null if the lists are packed. view().edges is as far before it as
+  /// offsets say.
+  const Index* edges_begin() const { return edges_begin_; }
   std::mutex& turn() { return turn_; }
 
   /// What kernels get. It is valid until the next make_*. Its counters are those of `counts()`.
@@ -116,8 +127,9 @@ class GpuGraph {
 
   /// Makes a sample of `size` neighbours (4, 8 or 16 slots) of every vertex in device memory, by one ordered pass over the
   /// edges; or takes that of the options, if it has this size and kind. It is kept: if there is as large a sample of the same
-  /// kind, the call does nothing. It has fewer slots, or none, if they do not fit. For a part, the offsets of the whole graph
-  /// are on the device while the sample is made.
+  /// kind, the call does nothing. It has fewer slots, or none, if they do not fit beside what searches take for each vertex; what
+  /// algorithms keep between their calls gives way. For a part, the offsets of the whole graph are on the device while the
+  /// sample is made.
   void make_sample(int size, SampleOf kind);
   /// The same if any kind of sample is good. Does nothing if there is a sample, or for packed lists that are all on the GPU, which are
   /// asked themselves; otherwise takes that of the options, or the
@@ -140,6 +152,14 @@ class GpuGraph {
   /// kVertexBytes a vertex). Does nothing if there is a cache or if the edges are on the device. The longest lists are freed
   /// when take() finds no room, so take memory first, and views after that.
   void make_cache(std::int64_t bytes, CacheOf kind = CacheOf::longest);
+  /// Memory for a neighbour of each vertex whose packed list is not on the GPU, of as many as there is room for, and whether somebody
+  /// has filled it. It is freed when take() finds no room. Empty if all packed lists are on the GPU, or none are packed.
+  struct FarLinks {
+    Array<Index> links = {};
+    std::int64_t first = 0;  // vertex
+    bool made = false;
+  };
+  FarLinks& far_links();
   /// Frees the longest lists, for traversals that need other lists, or none.
   void drop_longest();
 
@@ -167,17 +187,31 @@ class GpuGraph {
   }
   std::int64_t left() const { return facts_.budget - facts_.used(); }
   /// Frees what is only kept to save time until so many bytes are left, if they can be: the longest lists, what algorithms keep between
-  /// their calls, the sample. For an algorithm that uses none of these, before it takes memory.
-  void make_room(std::int64_t bytes);
+  /// their calls, the sample. Before an algorithm takes memory: references to kept work are not valid after it.
+  void make_room(std::int64_t bytes) { make_room(bytes, bytes); }
+  /// The same for an algorithm that has kept work, needs `more`, and `all` where that work goes, too.
+  void make_room(std::int64_t more, std::int64_t all);
   /// Counts bytes that somebody else allocates as taken of the budget, until the result is destroyed. Throws as take() does.
   std::shared_ptr<void> set_aside(std::int64_t bytes, std::string_view what);
 
   /// What an algorithm keeps between its calls: one object of each type, which is constructed from this graph.
   template <class W>
   W& work() {
-    auto& kept = work_[std::type_index(typeid(W))];
-    if (!kept) kept = std::make_shared<W>(*this);
-    return *static_cast<W*>(kept.get());
+    if (auto* known = known_work<W>()) return *known;
+    const auto before = facts_.other_bytes;
+    try {
+      auto made = std::make_shared<W>(*this);
+      return *static_cast<W*>((work_[std::type_index(typeid(W))] = std::move(made)).get());
+    } catch (...) {
+      facts_.other_bytes = before;  // what it took is free again
+      throw;
+    }
+  }
+  /// That object, or null.
+  template <class W>
+  W* known_work() const {
+    const auto found = work_.find(std::type_index(typeid(W)));
+    return found == work_.end() ? nullptr : static_cast<W*>(found->second.get());
   }
 
   /// Sets the counters on the device to 0, to which instrumented kernels add, and reads them (waits for the stream).
@@ -191,6 +225,9 @@ class GpuGraph {
   void forget_sample();
   void copy_to(void* to, const void* from, std::int64_t bytes);
   void forget_cache();
+  void forget_far_links();
+  void fill_sample(SampleOf kind, int slots, bool given);
+  void fill_cache(std::int64_t entries, CacheOf kind);
   void place_packed(const GpuGraphOptions& options, const Array<const Index>& edges);
   std::int64_t room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const;
   bool pack_there(const GpuGraphOptions& options, const Array<const Index>& edges);
@@ -206,6 +243,7 @@ class GpuGraph {
   Array<const Offset> offsets_;      // on the device
   Array<const Offset> all_offsets_;  // of the whole graph, in the memory in which they were given
   std::shared_ptr<void> edges_;
+  const Index* edges_begin_ = nullptr;
   std::shared_ptr<const PackedLists> packed_lists_;  // in host memory, if they are there
   std::optional<PackedOnGpu> packed_there_;          // if the GPU packed them
   std::shared_ptr<void> packed_[4];  // bases, heads, and words on the device; words in pinned memory
@@ -216,6 +254,7 @@ class GpuGraph {
   Array<Offset> list_begin_;
   Array<Index> cache_;
   CacheOf cache_kind_ = CacheOf::longest;
+  FarLinks far_links_;
   std::int64_t searches_ = 0;
   Array<LinkCounts> counts_;
   std::unordered_map<std::type_index, std::shared_ptr<void>> work_;

@@ -1,6 +1,6 @@
 // Places the arrays of a graph within a budget of device memory (gpu_graph.hpp, min-2020): offsets go to the device; edges go
-// to the device, stay in pinned host memory, or are managed. A sample of each vertex's neighbours, and a cache of the longest
-// or shortest lists, take what is left. The cache is chosen by a histogram of degrees, one bucket of which is cut by a search.
+// to the device, stay in pinned host memory, or are managed, or lists are packed. What is left is for algorithms, and for what only saves
+// time (gpu_graph_kept_cuda.cpp).
 #include "penstock/graph/gpu/gpu_graph.hpp"
 
 #include <algorithm>
@@ -12,7 +12,6 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/core/trace.hpp"
-#include "penstock/graph/gpu/compact.hpp"
 #include "penstock/graph/gpu/gpu_graph_kernels.hpp"
 
 namespace penstock {
@@ -28,6 +27,10 @@ void check_graph(const Array<const Offset>& offsets, const Array<const Index>& e
 
 Array<const std::byte> bytes_of(const Array<const Index>& a) {
   return {reinterpret_cast<const std::byte*>(a.data), a.bytes(), a.place, a.owner};
+}
+
+bool for_searches(const GpuGraphOptions& options) {
+  return options.distance_bytes == 0 && options.vertex_bytes == kVertexBytes;
 }
 
 /// Pinned memory for a first result, which costs as much as a fifth of packing: its pages are touched and locked meanwhile, and the
@@ -75,7 +78,8 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
                                  .edges = own.size,
                                  .budget = facts_.budget,
                                  .placement = options.placement,
-                                 .all_vertices = part ? all : -1})
+                                 .all_vertices = part ? all : -1,
+                                 .shared_vertex = options.shared_vertex_bytes})
                          .placement;
   if (placement() == EdgePlacement::packed) {
     counts_ = take<LinkCounts>(1, "counters");
@@ -94,11 +98,10 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
   }
   const void* placed = nullptr;
   edges_ = place(bytes_of(own), bytes_of(edges), &placed, facts_.edge_bytes);
+  edges_begin_ = static_cast<const Index*>(placed);
   counts_ = take<LinkCounts>(1, "counters");
-  view_ = {.vertices = vertices(),
-           .offsets = offsets_.data,
-           .edges = static_cast<const Index*>(placed) - base,
-           .counts = counts_.data};
+  view_ = {
+      .vertices = vertices(), .offsets = offsets_.data, .edges = edges_begin_ - base, .counts = counts_.data};
   clear_counts();
   synchronize(stream());
 }
@@ -106,19 +109,19 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
 /// The bytes that packed lists may take of what is left once their heads are placed, beside what searches take.
 std::int64_t GpuGraph::room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const {
   if (options.distance_bytes > 0) return packed_path_room(vertices(), edges(), bytes, options.distance_bytes);
-  const auto shared = vertices() < all_vertices() ? kSharedVertexBytes * all_vertices() : 0;
+  const auto shared = vertices() < all_vertices() ? options.shared_vertex_bytes * all_vertices() : 0;
   return packed_list_room(vertices(), edges(), bytes - shared, options.vertex_bytes);
 }
 
-/// Packs on the GPU, if the lists fit the budget beside what searches take for each vertex, which packing may use. Returns false if
-/// they do not, or if only the CPU packs such lists.
+/// Packs on the GPU, which may use meanwhile what searches take for each vertex. Lists that the budget has no room for come back to
+/// pinned memory. Returns false if only the CPU packs such lists, or if there is no room even for pieces.
 bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Index>& edges) {
   std::string why;
   const auto heads = 4 * vertices() + 8 * ((vertices() + kPackedGroup - 1) / kPackedGroup + 1);
   const auto room = room_of_packed(options, left() - heads);
   if (room <= 0) return false;
-  const auto ahead = first_vertex() == 0 && options.distance_bytes == 0
-                         ? lock_result(4 * all_vertices(), where())
+  const auto ahead = first_vertex() == 0
+                         ? lock_result(std::max(4, options.distance_bytes) * all_vertices(), where())
                          : std::jthread();
   try {
     packed_there_ = pack_lists_on(all_offsets_, edges, stream(),
@@ -126,7 +129,11 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
                                    .count = vertices(),
                                    .memory = left(),
                                    .words = room,
-                                   .piece_bytes = options.piece_bytes},
+                                   .leaves_sample = for_searches(options),
+                                   .piece_bytes = options.piece_bytes,
+                                   .lengths = options.lengths,
+                                   .far = true,
+                                   .sample = vertices() == all_vertices() ? options.list_sample : nullptr},
                                   &why);
   } catch (const Error& e) {  // somebody else took the memory of the budget
     if (e.code() != Errc::out_of_memory) throw;
@@ -134,9 +141,12 @@ bool GpuGraph::pack_there(const GpuGraphOptions& options, const Array<const Inde
   if (!packed_there_) return false;
   const auto& there = *packed_there_;
   facts_.offset_bytes += there.head_bytes(), facts_.edge_bytes += there.word_bytes();
-  facts_.packed_bytes = there.bytes(), facts_.packed_by = PackedBy::gpu;
+  facts_.packed_bytes = there.bytes(), facts_.far_bytes = there.far_bytes();
+  facts_.near_vertices = there.near_vertices;
+  facts_.packed_by = PackedBy::gpu;
   facts_.pack_seconds = there.seconds, facts_.pack_link_bytes = there.link_bytes;
   facts_.pack_parts = there.parts;
+  facts_.lengths = there.lengths;
   view_.packed = there.view();
   return true;
 }
@@ -157,12 +167,13 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
           "placement=\"packed\": the CPU looks at some of the lists, and cannot read them: give a matrix "
           "in host memory");
     if (pack_there(options, edges)) return;
-    lists = std::make_shared<const PackedLists>(pack_lists({.rows = all_vertices(),
-                                                            .cols = all_vertices(),
-                                                            .indptr = all_offsets_.data,
-                                                            .indices = edges.data,
-                                                            .count = edges.size},
-                                                           first_vertex(), vertices()));
+    const CsrView<One> graph{.rows = all_vertices(),
+                             .cols = all_vertices(),
+                             .indptr = all_offsets_.data,
+                             .indices = edges.data,
+                             .count = edges.size};
+    lists = std::make_shared<const PackedLists>(
+        options.lengths.any() ? options.pack_here() : pack_lists(graph, first_vertex(), vertices()));
     facts_.packed_by = PackedBy::cpu, facts_.pack_seconds = lists->seconds;
   }
   if (vertices() == all_vertices()) packed_lists_ = lists;  // nobody asks parts for them
@@ -181,7 +192,9 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
       put(0, lists->bases.data, lists->bases.bytes(), "the bases of packed lists", facts_.offset_bytes));
   p.heads = static_cast<const std::uint32_t*>(
       put(1, lists->heads.data, lists->heads.bytes(), "the heads of packed lists", facts_.offset_bytes));
-  p.near_words = lists->prefix(room_of_packed(options, left()));
+  const auto room = room_of_packed(options, left());
+  p.near_words =
+      lists->prefix(for_searches(options) ? packed_near_room(vertices(), lists->words.bytes(), room) : room);
   const auto all = lists->words.size - kPackedPad;
   p.near = static_cast<const std::uint32_t*>(
       put(2, lists->words.data, 4 * (p.near_words + kPackedPad), "the packed lists", facts_.edge_bytes));
@@ -195,6 +208,10 @@ void GpuGraph::place_packed(const GpuGraphOptions& options, const Array<const In
     facts_.far_bytes = 4 * (all - p.near_words);
   }
   facts_.packed_bytes = lists->bytes();
+  const auto ends = lists->bases.span();
+  const auto groups =
+      std::upper_bound(ends.begin(), ends.end(), std::uint64_t(p.near_words)) - ends.begin() - 1;
+  facts_.near_vertices = std::clamp<std::int64_t>(groups * kPackedGroup, 0, vertices());
   facts_.lengths = lists->lengths;
   view_.packed = p;
 }
@@ -217,6 +234,7 @@ void GpuGraph::require_lists(std::string_view what) const {
 
 void GpuGraph::require_left(std::int64_t bytes, std::string_view what) {
   if (bytes > left()) drop_longest();
+  if (bytes > left()) forget_far_links();
   if (bytes > left())
     throw Error(Errc::out_of_memory, std::string(what) + " of a graph of " + text(vertices()) +
                                          " vertices and " + text(edges()) + " edges take " + text(bytes) +
@@ -239,20 +257,14 @@ std::shared_ptr<void> GpuGraph::set_aside(std::int64_t bytes, std::string_view w
   return {&facts_, [bytes](GpuGraphFacts* facts) { facts->other_bytes -= bytes; }};
 }
 
-void GpuGraph::make_room(std::int64_t bytes) {
-  if (bytes > left()) drop_longest();
-  if (bytes <= left()) return;
+void GpuGraph::make_room(std::int64_t more, std::int64_t all) {
+  if (more > left()) drop_longest();
+  if (more > left()) forget_far_links();
+  if (more <= left()) return;
   drain(stream());
   work_.clear();
   facts_.other_bytes = counts_.bytes();  // nothing else is taken between calls
-  if (bytes > left()) forget_sample();
-}
-
-void GpuGraph::forget_sample() {
-  view_.sample = nullptr, view_.sample_size = 0;
-  sample_ = {}, facts_.sample_bytes = 0, facts_.sample_size = 0;
-  sample_asked_ = 0;
-  facts_.sample_given = false;
+  if (all > left()) forget_sample();
 }
 
 void GpuGraph::copy_to(void* to, const void* from, std::int64_t bytes) {
@@ -307,126 +319,6 @@ std::shared_ptr<void> GpuGraph::place(const Array<const std::byte>& data, const 
   return *placed = copy.get(), copy;
 }
 
-void GpuGraph::make_sample(int size, SampleOf kind) {
-  require(size == 4 || size == 8 || size == 16,
-          "a sample holds 4, 8 or 16 neighbours of every vertex, not " + text(size));
-  if (sample_asked_ >= size && sample_kind_ == kind) return;
-  const ScopedTimer timer(&(facts_.sample_seconds = 0));
-  forget_sample();
-  sample_asked_ = size, sample_kind_ = kind;
-  const bool part = vertices() < all_vertices();
-  const bool given =
-      given_.size == choose_sample(vertices(), left() - cut_list_bytes(edges()), size) && given_.kind == kind;
-  const bool degrees = part && kind == SampleOf::highest_degree && !given;
-  const int slots = choose_sample(
-      vertices(), left() - cut_list_bytes(edges()) - (degrees ? all_offsets_.bytes() : 0), size);
-  if (slots == 0) return;
-  Array<Offset> all;
-  if (degrees) {
-    all = allocate<Offset>(all_offsets_.size, device());
-    copy_to(all.data, all_offsets_.data, all_offsets_.bytes());
-  }
-  auto owner = take_bytes(vertices() * slots * 4, "the sample of neighbours", facts_.sample_bytes);
-  sample_ = {static_cast<std::uint32_t*>(owner.get()), vertices() * slots, device(), owner};
-  if (given) copy_to(sample_.data, given_.slots.data + first_vertex() * slots, sample_.bytes());
-  else
-    gpu::build_sample(view_,
-                      part          ? all.data
-                      : is_packed() ? nullptr
-                                    : offsets_.data,
-                      kind, sample_.data, slots, stream());
-  synchronize(stream());
-  facts_.sample_given = given, facts_.sample_kind = kind;
-  view_.sample = sample_.data, view_.sample_size = facts_.sample_size = slots;
-}
-
-void GpuGraph::make_any_sample(int size) {
-  if (!view_.sample && !(is_packed() && in_core()))
-    make_sample(size, given_.size == size ? given_.kind : SampleOf::first);
-}
-
-void GpuGraph::make_search_sample(int size, bool best) {
-  ++searches_;
-  if (is_packed() && in_core()) return;
-  best || searches_ > 1 ? make_sample(size, SampleOf::highest_degree) : make_any_sample(size);
-}
-
-void GpuGraph::make_search_cache() {
-  if (searches_ < 2) return;
-  try {
-    const auto bytes = search_cache_bytes(vertices(), edges(), facts_.sample_bytes, left());
-    if (bytes > 0) make_cache(bytes);
-  } catch (const Error& e) {  // the memory of the budget is in use by somebody else
-    if (e.code() != Errc::out_of_memory) throw;
-    forget_cache();
-  }
-}
-
-NeighbourSample GpuGraph::sample_on_host() {
-  if (!view_.sample) return {};
-  const auto slots = allocate<std::uint32_t>(sample_.size);
-  copy_to(slots.data, sample_.data, sample_.bytes());
-  return {view_.sample_size, sample_kind_, slots};
-}
-
-void GpuGraph::make_cache(std::int64_t bytes, CacheOf kind) {
-  const auto n = vertices();
-  const auto table = 8 * n;  // the bytes of list_begin
-  const auto room = (bytes < 0 ? left() - kVertexBytes * n : std::min(bytes, left())) - table;
-  if (in_core() || is_packed() || view_.list_begin || room < 4 || n == 0) return;
-  const ScopedTimer timer(&facts_.cache_seconds);
-  const auto per_bucket = allocate<unsigned long long>(gpu::kDegreeBuckets, device());
-  fill_async(per_bucket.data, 0, per_bucket.bytes(), stream());
-  gpu::count_degrees(view_, per_bucket.data, stream());
-  std::vector<unsigned long long> edges(gpu::kDegreeBuckets);
-  copy_to(edges.data(), per_bucket.data, per_bucket.bytes());
-
-  const auto entries = room / 4;
-  const bool shortest = kind == CacheOf::shortest;
-  const int step = shortest ? 1 : -1;
-  gpu::HotLists hot{.bucket = shortest ? 0 : gpu::kDegreeBuckets - 1, .shortest = shortest};
-  std::int64_t taken = 0;
-  for (; hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets; hot.bucket += step) {
-    const auto more = std::int64_t(edges[std::size_t(hot.bucket)]);
-    if (taken + more > entries) break;  // of this bucket, only the first lists fit
-    taken += more;
-  }
-  auto owner = take_bytes(table, "the table of cached lists", facts_.cache_bytes);
-  list_begin_ = {static_cast<Offset*>(owner.get()), n, device(), owner};
-  facts_.table_bytes = table;
-  const auto limit = allocate<Index>(1, device());
-  const auto total = allocate<Offset>(1, device());
-  const Index all = 0x7fffffff;
-  copy_to(limit.data, &all, 4);
-  if (hot.bucket >= 0 && hot.bucket < gpu::kDegreeBuckets) {
-    gpu::hot_sizes(view_, hot, true, list_begin_.data, stream());
-    gpu::scan(list_begin_.data, n, total.data, stream());
-    gpu::first_beyond(view_, hot.bucket, list_begin_.data, entries - taken, limit.data, stream());
-    copy_to(&hot.before, limit.data, 4);
-  }
-  gpu::hot_sizes(view_, hot, false, list_begin_.data, stream());
-  gpu::scan(list_begin_.data, n, total.data, stream());
-  copy_to(&facts_.cached_edges, total.data, 8);
-  auto lists = take_bytes(4 * facts_.cached_edges, "the cached lists", facts_.cache_bytes);
-  cache_ = {static_cast<Index*>(lists.get()), facts_.cached_edges, device(), lists};
-  gpu::fill_cache(view_, hot, list_begin_.data, cache_.data, stream());
-  synchronize(stream());
-  view_.list_begin = list_begin_.data, view_.cache = cache_.data;
-  cache_kind_ = kind;
-}
-
-void GpuGraph::drop_longest() {
-  if (!view_.list_begin || cache_kind_ != CacheOf::longest) return;
-  forget_cache();
-}
-
-void GpuGraph::forget_cache() {
-  view_.list_begin = nullptr, view_.cache = nullptr;
-  facts_.cache_bytes -= list_begin_.bytes() + cache_.bytes();
-  facts_.cached_edges = facts_.table_bytes = 0;
-  list_begin_ = {}, cache_ = {};
-}
-
 GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int entry_bytes) {
   require(entry_bytes == 1 || entry_bytes == 2 || entry_bytes == 4 || entry_bytes == 8,
           "values along edges take 1, 2, 4 or 8 bytes, not " + text(entry_bytes));
@@ -434,15 +326,29 @@ GpuGraph::Along GpuGraph::place_along(const Array<const std::byte>& values, int 
                                                     text(edges()) + " edges of " + text(entry_bytes));
   require(vertices() == all_vertices(), "values along edges: a part of a graph has none");
   require_lists("what has values along edges");
+  /// Its bytes leave the account when it is freed.
+  struct Held {
+    explicit Held(GpuGraphFacts& facts) : account(facts) {}
+    ~Held() { account.edge_bytes -= edge_bytes, account.cache_bytes -= cache_bytes; }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    GpuGraphFacts& account;
+    std::int64_t edge_bytes = 0, cache_bytes = 0;
+    std::vector<std::shared_ptr<void>> owners;
+  };
   Along out;
-  auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
-  held->push_back(values.owner);
-  held->push_back(place(values, values, &out.edges, facts_.edge_bytes));
+  auto held = std::make_shared<Held>(facts_);
+  auto before = facts_.edge_bytes;
+  held->owners.push_back(values.owner);
+  held->owners.push_back(place(values, values, &out.edges, facts_.edge_bytes));
+  held->edge_bytes = facts_.edge_bytes - before;
   if (view_.list_begin) {
-    held->push_back(
+    before = facts_.cache_bytes;
+    held->owners.push_back(
         take_bytes(cache_.size * entry_bytes, "what belongs to the cached lists", facts_.cache_bytes));
-    out.cache = held->back().get();
-    gpu::copy_along(view_, out.edges, held->back().get(), entry_bytes, stream());
+    held->cache_bytes = facts_.cache_bytes - before;
+    out.cache = held->owners.back().get();
+    gpu::copy_along(view_, out.edges, held->owners.back().get(), entry_bytes, stream());
     synchronize(stream());
   }
   out.owner = held;

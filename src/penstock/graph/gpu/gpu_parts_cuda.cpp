@@ -49,6 +49,7 @@ GpuParts::GpuParts(const Array<const Offset>& offsets, const Array<const Index>&
     options.device_memory = memory[i];
     options.first = cuts_[i];
     options.count = cuts_[i + 1] - cuts_[i];
+    if (members == 1) options.vertex_bytes += options.shared_vertex_bytes;
     parts_[i] = std::make_unique<GpuGraph>(offsets, edges, options);
   });
 }

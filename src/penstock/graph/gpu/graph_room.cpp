@@ -13,21 +13,26 @@ std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes) {
 }
 
 EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget) {
-  constexpr std::int64_t kSampleBytes = 16;  // of a sample of 4 slots
   const auto wanted =
       8 * (vertices + 1) + 4 * edges + (kSampleBytes + kVertexBytes) * vertices + cut_list_bytes(edges);
   return wanted <= budget ? EdgePlacement::device : EdgePlacement::pinned;
 }
 
-int choose_sample(std::int64_t vertices, std::int64_t left, int wanted) {
+int choose_sample(std::int64_t vertices, std::int64_t edges, std::int64_t left, int wanted) {
   for (int size = wanted; size >= 4; size /= 2)
-    if (vertices * (4 * size + kVertexBytes) <= left) return size;
+    if (vertices * (4 * size + kVertexBytes) + cut_list_bytes(edges) <= left) return size;
   return 0;
 }
 
 std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
                               std::int64_t vertex_bytes) {
   return left - vertex_bytes * vertices - kPackedRoom - cut_list_bytes(edges);
+}
+
+std::int64_t packed_near_room(std::int64_t vertices, std::int64_t list_bytes, std::int64_t room) {
+  constexpr std::int64_t kShare = 4;  // one byte for so many bytes of lists
+  const auto sample = kSampleBytes * vertices;
+  return list_bytes <= room || kShare * sample > list_bytes ? room : std::max<std::int64_t>(0, room - sample);
 }
 
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
@@ -44,15 +49,16 @@ std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::
 GraphRoom graph_room(const GraphRoomRequest& r) {
   const auto n = r.vertices;
   const bool part = r.all_vertices >= 0;
-  const auto shared = part ? kSharedVertexBytes * r.all_vertices : 0;
+  const auto shared = part ? r.shared_vertex * r.all_vertices : 0;
   GraphRoom room{.placement = r.placement.value_or(choose_placement(n, r.edges, r.budget - shared)),
                  .vertex_bytes = r.each_vertex * n + shared};
   const auto left = [&] { return r.budget - (room.used() - room.vertex_bytes); };
   if (room.placement == EdgePlacement::packed) {
     room.offset_bytes = r.head_bytes;
     const auto lists = std::max<std::int64_t>(0, r.packed_bytes - r.head_bytes);
-    const auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), r.distance_bytes)
-                                           : packed_list_room(n, r.edges, left() - shared, r.each_vertex);
+    auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), r.distance_bytes)
+                                     : packed_list_room(n, r.edges, left() - shared, r.each_vertex);
+    if (r.distance_bytes == 0 && r.each_vertex == kVertexBytes) most = packed_near_room(n, lists, most);
     if (r.distance_bytes > 0) room.vertex_bytes = (kPathVertexBytes + r.distance_bytes) * n;
     room.list_bytes = std::clamp<std::int64_t>(most, 0, lists);
     room.far_bytes = lists - room.list_bytes;
@@ -61,7 +67,7 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
     (room.placement == EdgePlacement::device ? room.list_bytes : room.far_bytes) =
         4 * r.edges + r.along_bytes;
   }
-  room.sample = r.sample > 0 ? choose_sample(n, left() - cut_list_bytes(r.edges), r.sample) : 0;
+  room.sample = r.sample > 0 ? choose_sample(n, r.edges, left() - shared, r.sample) : 0;
   room.sample_bytes = 4 * n * room.sample;
   const bool lists_far = room.placement != EdgePlacement::device && room.placement != EdgePlacement::packed;
   if (r.cache && lists_far)

@@ -34,6 +34,8 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 inline constexpr std::int64_t kVertexBytes = 18;
 /// The same of betweenness (betweenness_cuda.cpp).
 inline constexpr std::int64_t kCentralityVertexBytes = 33;
+/// And over several GPUs, of each for its own vertices, and for all of the graph (betweenness_parts_cuda.cpp).
+inline constexpr std::int64_t kCentralityPartBytes = 25, kCentralitySharedBytes = 25;
 /// What packed lists leave besides: counters, and what is allocated in whole pages.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
 /// The same of shortest paths from packed lists, beside the distances: a list, predecessors, bitmaps; and for the graph, small
@@ -52,13 +54,17 @@ inline constexpr std::int64_t kSharedVertexBytes = 9;
 std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes);
 /// Automatic placement: device if offsets, edges, a sample of 4 and the arrays of the vertices fit `budget`, else pinned.
 EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget);
-/// The slots of the largest sample that fits into `left` bytes beside the arrays of the vertices, at most `wanted` (a multiple
-/// of 4); 0 if none fits.
-int choose_sample(std::int64_t vertices, std::int64_t left, int wanted);
+/// The slots of the largest sample that fits into `left` bytes beside the arrays of the vertices and the pieces of long lists,
+/// at most `wanted` (a multiple of 4); 0 if none fits.
+int choose_sample(std::int64_t vertices, std::int64_t edges, std::int64_t left, int wanted);
 
 /// What packed lists may take of what is left once their heads are placed: searches come with arrays for each vertex.
 std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
                               std::int64_t vertex_bytes = kVertexBytes);
+/// The same where packed lists of so many bytes, heads aside, do not all fit, for searches and components: a sample of 4 answers for most
+/// of those that are read over the link. So there is room for it, unless it would take more than a share of the lists.
+inline constexpr std::int64_t kSampleBytes = 16;  // of a sample of 4
+std::int64_t packed_near_room(std::int64_t vertices, std::int64_t list_bytes, std::int64_t room);
 /// The same where they are for shortest paths alone, whose distances take so many bytes each: these, kPathVertexBytes, kPathRoom
 /// and 8 bytes for each piece of a cut list are left.
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
@@ -71,12 +77,13 @@ std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::
 /// What is known of a graph, or of one GPU's part of it, before it is placed. Sizes are in bytes.
 struct GraphRoomRequest {
   std::int64_t vertices = 0, edges = 0, budget = 0;
-  std::optional<EdgePlacement> placement = {};    // empty: choose_placement
-  std::int64_t all_vertices = -1;                 // of the graph that this is a part of; -1: it is no part
-  std::int64_t packed_bytes = 0, head_bytes = 0;  // of packed lists: all, and heads with bases
-  int sample = 0;                                 // slots that a search asks for
-  bool cache = false;                             // whether it keeps the longest lists
-  std::int64_t each_vertex = kVertexBytes;        // that the arrays of the algorithm take
+  std::optional<EdgePlacement> placement = {};      // empty: choose_placement
+  std::int64_t all_vertices = -1;                   // of the graph that this is a part of; -1: it is no part
+  std::int64_t packed_bytes = 0, head_bytes = 0;    // of packed lists: all, and heads with bases
+  int sample = 0;                                   // slots that a search asks for
+  bool cache = false;                               // whether it keeps the longest lists
+  std::int64_t each_vertex = kVertexBytes;          // that the arrays of the algorithm take
+  std::int64_t shared_vertex = kSharedVertexBytes;  // and those of a part, for each vertex of the graph
   std::int64_t along_bytes = 0;  // of values along edges, such as lengths, which go where the edges go
   int distance_bytes = 0;        // packed lists are for shortest paths, with distances of 4 or 8 bytes
 };

@@ -182,21 +182,23 @@ __device__ Index probe_step(const List& list, Offset base, unsigned group, LinkC
 
 /// Searches list.ids[begin, end) for an entry with hit(id), and returns it, or -1. kProbe neighbouring lanes, whose mask is
 /// `group`, call it with the same list. They read one sector of 32 bytes at a time, and after kNarrow sectors kWide at a time.
-/// They stop after the first step that finds an entry, or when done(sectors) returns true, which all of them call after a step of so
-/// many sectors; also after the last one. Most lists answer in the first sectors. A long list that does not is a chain of waits for the link, which wide steps shorten.
-template <bool Count, class F, class D>
-__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, D&& done) {
+/// They stop before a step unless may(sectors) returns true, which all of them call with what it reads; and after the first step that
+/// finds an entry, or after which done() returns true. Most lists answer in the first sectors. A long list that does not is a chain
+/// of waits for the link, which wide steps shorten.
+template <bool Count, class F, class M, class D>
+__device__ Index probe(const List& list, unsigned group, LinkCounts* counts, F&& hit, M&& may, D&& done) {
   constexpr int kNarrow = 4, kWide = 8;
   const Offset skew =
       Offset(reinterpret_cast<std::uintptr_t>(list.ids + list.begin) / sizeof(Index) % kProbe);
   Offset base = list.begin - skew;
   for (int step = 0; base < list.end; ++step) {
     const int sectors = step < kNarrow ? 1 : kWide;
+    const auto last = (list.end - base + kProbe - 1) / kProbe;
+    if (!may(int(min(Offset(sectors), last)))) return -1;
     const Index found = step < kNarrow ? probe_step<Count, 1>(list, base, group, counts, hit)
                                        : probe_step<Count, kWide>(list, base, group, counts, hit);
-    const auto last = (list.end - base + kProbe - 1) / kProbe;
     base += sectors * kProbe;
-    const bool stops = done(int(min(Offset(sectors), last)));
+    const bool stops = done();
     if (found >= 0) return found;
     if (stops) return -1;
   }

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <vector>
+#include <memory>
 
 #include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
@@ -14,26 +14,30 @@
 #include "penstock/core/reuse.hpp"
 #include "penstock/core/trace.hpp"
 #include "penstock/graph/gpu/graph_room.hpp"
+#include "penstock/graph/gpu/pack_pieces.hpp"
+#include "penstock/graph/gpu/pack_words.hpp"
 #include "penstock/graph/gpu/packed_steps.hpp"
 #include "penstock/graph/gpu/packed_tables.hpp"
-#include "penstock/graph/gpu/upload.hpp"
+#include "penstock/schedule/device/upload.hpp"
 
 namespace penstock {
 namespace {
 
-constexpr std::int64_t kPieceEntries = 8 << 20;   // 0.6 ms of a link of 55 GB/s
+constexpr std::int64_t kPieceEntries = 16 << 20;  // 1.2 ms of a link of 55 GB/s
 constexpr std::int64_t kLeastEntries = 64 << 10;  // smaller pieces are all waits
 constexpr std::int64_t kVerticesShare = 4;        // a piece has a vertex for so many entries at most
-constexpr double kSpare = 1.02;                   // of what a sample promises
-constexpr std::int64_t kSpareWords = 16 << 10;
-constexpr std::int64_t kAlways = 64;        // groups that a piece may have, however small
-constexpr int kSlots = 3;                   // five took 1.5 ms more of 30 (H100)
-constexpr std::int64_t kBytesOfEntry = 14;  // more than pieces take for each
+constexpr std::int64_t kAlways = 64;              // groups that a piece may have, however small
+constexpr int kSlots = 3;                         // five took 1.5 ms more of 30 (H100)
+constexpr double kStaged = 1.2;                   // of what pieces take on average, if they go to the host
+constexpr std::int64_t kVertexShare = 11;         // of a vertex of a piece: its degree, offset, info
+constexpr std::int64_t kEntryShare =
+    2;  // bytes, more than pieces take for each entry beside what comes of it
 
-/// Bytes that pieces take on the device, what is computed of them included.
-std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices) {
+/// Bytes that pieces take on the device, what is computed of them included, if `entry_bytes` of each entry come there.
+std::int64_t bytes_of_pieces(std::int64_t entries, std::int64_t vertices, std::int64_t entry_bytes) {
   const auto longs = entries / kPackedWhole + 1;
-  return kSlots * (4 * entries + vertices + 8 * (vertices / kPackedGroup + 4) + 40 * longs);
+  return kSlots *
+         (entry_bytes * entries + kVertexShare * vertices + 8 * (vertices / kPackedGroup + 5) + 40 * longs);
 }
 
 template <class T>
@@ -41,15 +45,6 @@ std::shared_ptr<T> scratch_for(std::int64_t count, Stream stream) {
   return std::static_pointer_cast<T>(
       allocate_scratch(std::max<std::int64_t>(1, count) * std::int64_t(sizeof(T)), stream));
 }
-
-/// Vertices [first, last) of the range, and the long ones among them: counted from the first, with the number of their parts before each.
-struct HostPiece {
-  std::int64_t first = 0, last = 0;
-  Offset begin = 0, end = 0;
-  bool is_empty() const { return first == last; }
-  std::vector<Index> longs = {};
-  std::vector<Offset> parts = {0};
-};
 
 class DevicePacker {
  public:
@@ -73,6 +68,10 @@ class DevicePacker {
     edges_ = std::clamp<Offset>(end - begin_, 0, columns.size - begin_);
     groups_ = (n_ + kPackedGroup - 1) / kPackedGroup;
     here_ = device_place(stream.where);
+    host_ = {.offsets = offsets_, .vertices = n_, .begin = begin_, .edges = edges_};
+    require(
+        !options.lengths.any() || options.lengths.values.size == columns.size * options.lengths.entry_bytes,
+        "pack_lists_on: the lengths are not those of the matrix");
   }
   ~DevicePacker() {
     drain(copies_);
@@ -84,8 +83,10 @@ class DevicePacker {
 
   std::optional<PackedOnGpu> run(std::string* why) {
     const auto begin = Clock::now();
-    bool done = prepare() && pack(false);
-    if (!done && meets_repeats_) done = prepare() && pack(true);
+    const auto attempt = [&] { return prepare() && pack(); };
+    bool done = attempt();
+    if (!done && meets_repeats_) repeats_ = true, done = attempt();
+    if (!done && memory_.exceeds() && options_.far) expects_far_ = true, done = attempt();
     if (!done) {
       *why = why_;
       return {};
@@ -100,105 +101,121 @@ class DevicePacker {
  private:
   struct Slot;
 
-  bool fails(std::string why) {
-    why_ = std::move(why);
-    return false;
-  }
+  bool fails(std::string why) { return why_ = std::move(why), false; }
 
   /// Sizes of pieces, and the memory that does not depend on the sample.
   bool prepare() {
     const ScopedTimer timer(&parts_.prepare);
-    drain(copies_);
+    drain(copies_), memory_.stop();
     for (auto& slot : slots_) {  // of a pass that met a column twice
       drain(slot.stream);
-      slot.columns = {}, slot.info = {}, slot.before = {};
+      slot.columns = {}, slot.lengths = {}, slot.info = {}, slot.before = {}, slot.degrees = {};
+      slot.offsets = {}, slot.staged.words = {}, slot.staged.size = 0;
     }
-    all_offsets_ = {};
-    const auto fixed = 8 * (n_ + 1) + 4 * n_ + 8 * (groups_ + 1);
+    const auto fixed = 4 * n_ + 8 * (groups_ + 1);
+    const auto all = std::max<std::int64_t>(1, edges_);
+    const auto vertices_of_entry = 2.0 * double(n_) / double(all);  // of pieces with short lists
     auto entries = options_.piece_bytes / 4;
     if (entries <= 0) {  // what searches take later is free until then
-      const auto later = n_ * (kVertexBytes - 8) + kPackedRoom;
+      const auto later =
+          options_.words > 0 ? options_.memory - fixed - options_.words : n_ * kVertexBytes + kPackedRoom;
       const auto spare = 4 * edges_ / 50 + 16 * kSpareWords;  // more than kSpare of what is packed
-      entries = std::clamp<std::int64_t>((later - spare) / kBytesOfEntry, kLeastEntries, kPieceEntries);
+      const auto vertices = std::min(vertices_of_entry, 1.0 / double(kVerticesShare));
+      auto of_entry =
+          kSlots * sent_of_entry() + kEntryShare + std::int64_t(double(kSlots * kVertexShare) * vertices);
+      if (options_.sample && options_.far && edges_ > 0) {
+        const auto words = expected(*options_.sample);
+        const auto bytes = 4 * (words.lists + words.longs);
+        expects_far_ |= options_.words > 0 && bytes > options_.words;
+        if (expects_far_) of_entry += std::int64_t(kStaged * kSlots * double(bytes) / double(edges_)) + 1;
+      }
+      entries = std::clamp<std::int64_t>((later - (expects_far_ ? 0 : spare)) / of_entry, kLeastEntries,
+                                         kPieceEntries);
     }
-    const auto all = std::max<std::int64_t>(1, edges_);
-    entries_ = std::min(std::max(entries, largest_group()), all);
-    const auto usual = std::int64_t(2.0 * double(n_) * (double(entries_) / double(all)));
+    entries_ = std::min(std::max(entries, host_.largest_group()), all);
+    const auto usual = std::int64_t(vertices_of_entry * double(entries_));
     const auto most = std::max(std::min(entries_ / kVerticesShare, usual), kAlways * kPackedGroup);
     vertices_ = std::min(most / kPackedGroup, std::max<std::int64_t>(1, groups_)) * kPackedGroup;
-    room_ = options_.memory - fixed - bytes_of_pieces(entries_, vertices_);
+    room_ = options_.memory - fixed - bytes_of_pieces(entries_, vertices_, sent_of_entry());
     if (room_ < 0) return fails("the GPU's budget has no room for pieces of the matrix");
     out_ = {.vertices = n_, .first = options_.first, .edges = edges_, .link_bytes = out_.link_bytes};
+    out_.lengths = options_.lengths.any();
+    out_.length_bits = options_.lengths.bits, out_.length_least = options_.lengths.least;
+    const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
+    totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * (8 + vertices_), pinned));
+    std::int64_t number = 0;
     out_.bases = allocate<std::uint64_t>(groups_ + 1, here_);
     out_.heads = allocate<std::uint32_t>(n_, here_);
     for (auto& slot : slots_) {
       slot.columns = scratch_for<Index>(entries_, slot.stream);
+      slot.lengths = scratch_for<std::byte>(entries_ * length_bytes(), slot.stream);
       slot.info = scratch_for<std::uint8_t>(vertices_, slot.stream);
       slot.before = scratch_for<Offset>(vertices_ / kPackedGroup + 1, slot.stream);
+      slot.degrees = scratch_for<std::uint16_t>(vertices_, slot.stream);
+      slot.offsets = scratch_for<Offset>(vertices_ + 1, slot.stream);
+      slot.host_degrees = reinterpret_cast<std::uint16_t*>(totals_.get() + 2 * kSlots) + number++ * vertices_;
       record(slot.free, slot.stream);
     }
-    const Place pinned{stream_.where.is_gpu() ? Memory::pinned : Memory::host, 0};
-    if (!totals_)
-      totals_ = std::static_pointer_cast<Offset>(reuse_bytes(2 * kSlots * sizeof(Offset), pinned));
-    all_offsets_ = scratch_for<Offset>(n_ + 1, copies_);
     return true;
   }
 
-  /// Memory for the words, by what the sample says, or all that is left.
-  bool take_words(const PackedSample& sample) {
-    const auto with_spare = [](std::int64_t words) {
-      return std::int64_t(double(words) * kSpare) + kSpareWords;
+  /// Bytes of an entry's length that come to the device, and all that come of it.
+  int length_bytes() const { return options_.lengths.bits > 0 ? options_.lengths.entry_bytes : 0; }
+  int sent_of_entry() const { return 4 + length_bytes(); }
+
+  /// What the lists take, with their lengths, by some of them.
+  ExpectedWords expected(const PackedSample& sample) const {
+    const auto more = [&](double bits, Offset entries) {
+      return sample.words(bits + double(options_.lengths.bits) * double(entries));
     };
-    auto lists = with_spare(sample.list_words()), longs = with_spare(sample.long_words());
-    const auto most = std::max<std::int64_t>(0, room_ / 4 - 2 * kPackedPad);
-    if (lists + longs > most) {
-      lists = std::int64_t(double(most) * (double(lists) / double(lists + longs)));
-      longs = most - lists;
+    return {more(sample.bits, sample.entries), more(sample.long_bits, sample.long_entries)};
+  }
+  std::int64_t most_of_words() const { return options_.words > 0 ? std::min(options_.words, room_) : room_; }
+
+  bool take_words(const PackedSample& sample) {
+    const auto some = expected(sample);
+    const auto all = some.lists + some.longs;
+    if (!options_.far || !(expects_far_ || 4 * (all + 2 * kPackedPad) > most_of_words()))
+      return memory_.take(some, room_) || lacks();
+    ExpectedWords more{.lists = some.lists};
+    const auto of_entry = double(all) / double(std::max<Offset>(1, edges_));
+    if (const auto cut = host_.all_cut(); cut.entries > 0) {
+      const auto entries = double(cut.entries), looked = double(std::min(sample.long_entries, cut.entries));
+      const auto each =
+          looked > 0 ? double(some.longs) * double(sample.all_looked()) / looked / double(edges_) : of_entry;
+      more.longs = std::int64_t(entries * each * (1 + kLongSpare * (1 - looked / entries))) + cut.pieces + 64;
     }
-    return grow(out_.lists, 0, lists) && grow(out_.longs, 0, longs);
+    const auto staged = std::int64_t(kStaged * of_entry * 4 * double(kSlots * entries_)) + (1 << 16);
+    auto near = std::min(most_of_words(), room_ - staged);
+    if (options_.leaves_sample) near = packed_near_room(n_, std::max(4 * all, near + 1), near);
+    return memory_.take_far(more, near, room_ - near, 2 * edges_ + 5 * n_ + (1 << 10)) || lacks();
   }
+  bool lacks() { return fails(memory_.why()); }
 
-  /// Gives spare memory back if the lists may not keep it.
-  bool trim() {
-    const auto most = options_.words;
-    if (most <= 0 || out_.word_bytes() <= most) return true;
-    for (auto& slot : slots_) slot.columns = {};
-    room_ += kSlots * 4 * entries_;
-    return grow(out_.lists, out_.list_words, out_.list_words) &&
-           grow(out_.longs, out_.long_words, out_.long_words) &&
-           (out_.word_bytes() <= most || fails("the packed lists exceed what the GPU's budget has for them"));
-  }
-
-  std::int64_t largest_group() const {
-    std::atomic<std::int64_t> most = 0;
-    parallel_ranges(groups_, 4096, [&](std::int64_t g, std::int64_t last) {
-      std::int64_t own = 0;
-      for (; g < last; ++g) own = std::max(own, offsets_[end_of(g)] - offsets_[g * kPackedGroup]);
-      auto held = most.load();
-      while (own > held && !most.compare_exchange_weak(held, own)) {}
-    });
-    return most;
-  }
-  std::int64_t end_of(std::int64_t group) const { return std::min(n_, (group + 1) * kPackedGroup); }
-
-  bool pack(bool repeats) {
+  bool pack() {
     const bool inside = n_ < graph_.rows;
     PartUpload offsets(as_bytes(own_offsets_), copies_, inside);
     PartUpload columns(as_bytes(columns_.slice(begin_, edges_)), copies_, inside);
-    send_offsets(offsets);
+    PartUpload lengths(options_.lengths.values.slice(begin_ * length_bytes(), edges_ * length_bytes()),
+                       copies_, inside);
     std::int64_t sent = 0;  // vertices
     const auto send_next = [&](Slot& slot) {
       slot.piece = {.first = sent, .last = sent};
-      if (!cut(slot)) return false;
+      {
+        const ScopedTimer timer(&parts_.look);
+        if (!host_.cut(slot.piece, entries_, vertices_, slot.host_degrees))
+          return fails("the offsets descend");
+      }
       sent = slot.piece.last;
-      send(slot, columns);
+      send(slot, offsets, columns, lengths);
       return true;
     };
     for (auto& slot : slots_)
       if (!send_next(slot)) return false;
     const auto sample = [&] {
       const ScopedTimer timer(&parts_.sample);
-      return sample_lists(graph_, options_.first, n_, repeats);
+      if (options_.sample && !repeats_) return *options_.sample;
+      return sample_lists(graph_, options_.first, n_, repeats_);
     }();
     code_ = sample.code;
     out_.repeats = sample.repeats, out_.table_bits = code_.table_bits;
@@ -213,92 +230,61 @@ class DevicePacker {
       size_piece(slot);
     }
     const ScopedTimer timer(&parts_.finish);
-    for (const auto& slot : slots_) synchronize(slot.stream);
-    if (!trim()) return false;
+    settle();
+    if (n_ == 0) fill_async(out_.bases.data, 0, 8, stream_);
+    if (memory_.is_far())
+      return memory_.finish_far(reinterpret_cast<std::uint32_t*>(slots_[0].columns.get()), entries_) ||
+             lacks();
+    if (options_.words > 0 && out_.word_bytes() > options_.words) {
+      for (auto& slot : slots_) slot.columns = {}, slot.lengths = {};
+      if (!memory_.trim(options_.words, kSlots * sent_of_entry() * entries_)) return lacks();
+    }
     // What readers may touch behind the last word.
     fill_async(out_.lists.data + out_.list_words, 0, 4 * kPackedPad, stream_);
     fill_async(out_.longs.data + out_.long_words, 0, 4 * kPackedPad, stream_);
-    if (n_ == 0) fill_async(out_.bases.data, 0, 8, stream_);
-    return true;
-  }
-
-  /// The next piece: as many groups as fit, from next.first on. Looks at its offsets.
-  bool cut(Slot& slot) {
-    const ScopedTimer timer(&parts_.look);
-    auto& next = slot.piece;
-    const auto* const at = offsets_;
-    const auto first = next.first / kPackedGroup, most = std::min(groups_, first + vertices_ / kPackedGroup);
-    auto low = std::min(groups_, first + 1), high = most;  // a group fits
-    while (low < high) {
-      const auto middle = low + (high - low + 1) / 2;
-      if (at[std::min(n_, middle * kPackedGroup)] - at[next.first] <= entries_) low = middle;
-      else high = middle - 1;
-    }
-    next.last = std::min(n_, low * kPackedGroup);
-    next.begin = at[next.first], next.end = at[next.last];
-    return look_at(next);
-  }
-
-  /// Finds the long lists of a piece, in order.
-  bool look_at(HostPiece& piece) {
-    constexpr std::int64_t kRange = 1 << 14;
-    const auto count = piece.last - piece.first;
-    std::vector<std::vector<Index>> found(std::size_t((count + kRange - 1) / kRange));
-    std::atomic<bool> bad =
-        piece.begin < begin_ || piece.end > begin_ + edges_ || piece.end - piece.begin > entries_;
-    const auto* const at = offsets_ + piece.first;
-    parallel_ranges(count, kRange, [&](std::int64_t i, std::int64_t last) {
-      auto& own = found[std::size_t(i / kRange)];
-      for (; i < last; ++i) {
-        if (at[i] > at[i + 1]) bad.store(true, std::memory_order_relaxed);
-        if (at[i + 1] - at[i] > kPackedWhole) own.push_back(Index(i));
-      }
-    });
-    if (bad) return fails("the offsets descend");
-    for (const auto& own : found)
-      for (const auto i : own) {
-        piece.longs.push_back(i);
-        piece.parts.push_back(piece.parts.back() + (at[i + 1] - at[i] + kPackedPiece - 1) / kPackedPiece);
-      }
+    out_.near_words = out_.words(), out_.near_vertices = n_;
     return true;
   }
 
   /// A piece on its way, and what is computed of it on the device.
   struct Slot {
-    explicit Slot(Where where) : stream(where), copied(where), free(where) {}
+    explicit Slot(Where where) : stream(where), copied(where), free(where), staged(where) {}
     OwnedStream stream;
     OwnedEvent copied, free;
     HostPiece piece;
     ListRange rows;
     LongLists longs;
     std::shared_ptr<Index> columns;
+    std::shared_ptr<std::byte> lengths;
+    std::uint16_t* host_degrees = nullptr;  // of the piece's lists
+    std::shared_ptr<std::uint16_t> degrees;
+    std::shared_ptr<Offset> offsets;  // from the first of the piece on
     std::shared_ptr<std::uint8_t> info;
     std::shared_ptr<Offset> before;
     std::shared_ptr<Index> long_vertices;
     std::shared_ptr<Offset> long_parts, long_words;
     std::shared_ptr<std::uint8_t> long_table;
+    WordMemory::Staged staged;
   };
+  void settle() const {
+    for (const auto& slot : slots_) synchronize(slot.stream);
+  }
   std::int64_t count(const Slot& slot) const { return slot.piece.last - slot.piece.first; }
   std::int64_t groups(const Slot& slot) const { return (count(slot) + kPackedGroup - 1) / kPackedGroup; }
   std::uint32_t* heads(const Slot& slot) const { return out_.heads.data + slot.piece.first; }
   Offset* totals(const Slot& slot) const { return totals_.get() + 2 * (&slot - slots_); }
 
-  /// All of them at first, while the CPU reads the lists that the tables are chosen by.
-  void send_offsets(PartUpload& offsets) {
-    const ScopedTimer timer(&parts_.send);
-    const auto bytes = 8 * (n_ + 1);
-    offsets.copy(all_offsets_.get(), 0, bytes);
-    out_.link_bytes += bytes;
-  }
-
-  void send(Slot& slot, PartUpload& columns) {
+  void send(Slot& slot, PartUpload& offsets, PartUpload& columns, PartUpload& lengths) {
     const ScopedTimer timer(&parts_.send);
     const auto& piece = slot.piece;
     if (piece.is_empty()) return;
     wait(copies_, slot.free);
-    const auto bytes = 4 * (piece.end - piece.begin);
-    columns.copy(slot.columns.get(), 4 * (piece.begin - begin_), bytes);
-    out_.link_bytes += bytes;
+    const auto first = piece.begin - begin_, count = piece.end - piece.begin, lists = this->count(slot);
+    if (piece.narrow) copy_async(slot.degrees.get(), slot.host_degrees, 2 * lists, copies_);
+    else offsets.copy(slot.offsets.get(), 8 * piece.first, 8 * (lists + 1));
+    columns.copy(slot.columns.get(), 4 * first, 4 * count);
+    lengths.copy(slot.lengths.get(), length_bytes() * first, length_bytes() * count);
+    out_.link_bytes += sent_of_entry() * count + (piece.narrow ? 2 * lists : 8 * (lists + 1));
     record(slot.copied, copies_);
   }
 
@@ -307,21 +293,26 @@ class DevicePacker {
     if (slot.piece.is_empty()) return;
     place_long(slot);
     wait(slot.stream, slot.copied);
-    slot.rows = {.offsets = all_offsets_.get() + slot.piece.first,
+    if (slot.piece.narrow) {
+      each(count(slot) + 1, WidenDegrees{slot.degrees.get(), slot.offsets.get(), count(slot)}, slot.stream);
+      prefix_sums(slot.offsets.get(), count(slot) + 1, slot.stream);
+    }
+    slot.rows = {.offsets = slot.offsets.get(),
                  .columns = slot.columns.get(),
-                 .base = slot.piece.begin,
+                 .base = slot.piece.narrow ? 0 : slot.piece.begin,
                  .first = Index(options_.first + slot.piece.first),
                  .vertices = count(slot),
                  .cols = graph_.cols};
     const auto n = groups(slot);
     auto* const before = slot.before.get();
     each_part(count(slot), SizeLists{slot.rows, code_, heads(slot), slot.info.get()}, slot.stream);
-    each(n + 1, PlaceLists{count(slot), n, heads(slot), slot.info.get(), before}, slot.stream);
+    const int length_bits = options_.lengths.bits;
+    each(n + 1, PlaceLists{count(slot), n, length_bits, heads(slot), slot.info.get(), before}, slot.stream);
     prefix_sums(before, n + 1, slot.stream);
     copy_async(totals(slot), before + n, sizeof(Offset), slot.stream);
     totals(slot)[1] = 0;
     if (slot.longs.count == 0) return;
-    each_part(slot.longs.parts + 1, SizeLong{slot.rows, code_, slot.longs}, slot.stream);
+    each_part(slot.longs.parts + 1, SizeLong{slot.rows, code_, slot.longs, length_bits}, slot.stream);
     prefix_sums(slot.longs.words, slot.longs.parts + 1, slot.stream);
     copy_async(totals(slot) + 1, slot.longs.words + slot.longs.parts, sizeof(Offset), slot.stream);
   }
@@ -338,27 +329,48 @@ class DevicePacker {
     long_words += slot.longs.parts;  // the directories
     slot.longs.before = out_.long_words;
     const auto done = double(slot.piece.end - begin_) / double(std::max<Offset>(1, edges_));
-    if (!ensure(out_.lists, out_.list_words, words, done) ||
-        !ensure(out_.longs, out_.long_words, long_words, done))
-      return false;
-    auto* const to = out_.lists.data + out_.list_words;
+    auto* const to = memory_.lists_for(slot.staged, words, done, slot.stream);
+    if (!to || !memory_.longs_for(long_words, done)) return lacks();
     const auto* const before = slot.before.get();
     fill_async(to, 0, 4 * words, slot.stream);
-    each_part(count(slot), WriteLists{slot.rows, code_, slot.longs, heads(slot), slot.info.get(), before, to},
-              slot.stream);
+    with_lengths(slot, [&]<class L>(const L& lengths) {
+      each_part(
+          count(slot),
+          WriteLists<L>{slot.rows, code_, lengths, slot.longs, heads(slot), slot.info.get(), before, to},
+          slot.stream);
+    });
     each(groups(slot),
          PlaceGroups{before, out_.bases.data + slot.piece.first / kPackedGroup, out_.list_words},
          slot.stream);
     if (slot.longs.count > 0) {
       fill_async(out_.longs.data + out_.long_words, 0, 4 * long_words, slot.stream);
-      each_part(slot.longs.parts, WriteLong{slot.rows, code_, slot.longs, out_.longs.data}, slot.stream);
+      with_lengths(slot, [&]<class L>(const L& lengths) {
+        each_part(slot.longs.parts, WriteLong<L>{slot.rows, code_, lengths, slot.longs, out_.longs.data},
+                  slot.stream);
+      });
     }
+    memory_.written(slot.staged, to, words, before, groups(slot), slot.stream);
     out_.list_words += words, out_.long_words += long_words;
     if (slot.piece.last == n_) {
       last_base_ = std::uint64_t(out_.list_words);
       copy_async(out_.bases.data + groups_, &last_base_, sizeof last_base_, slot.stream);
     }
     return true;
+  }
+
+  /// Calls f with the lengths of a piece's entries.
+  template <class F>
+  void with_lengths(const Slot& slot, F&& f) const {
+    const auto of = [&]<class N>(N) {
+      f(EdgeLengths<N>{reinterpret_cast<const N*>(slot.lengths.get()), options_.lengths.least,
+                       options_.lengths.bits});
+    };
+    switch (length_bytes()) {
+      case 0: return f(NoLengths{});
+      case 1: return of(std::uint8_t());
+      case 2: return of(std::uint16_t());
+      default: return of(std::uint32_t());
+    }
   }
 
   void place_long(Slot& slot) {
@@ -398,28 +410,8 @@ class DevicePacker {
     return fails("a list does not ascend, so the CPU sorts and packs the lists");
   }
 
-  /// Room for `more` words behind `used` ones. If the sample promised too few, as many are expected of the rest as of what is done.
-  bool ensure(Array<std::uint32_t>& words, std::int64_t used, std::int64_t more, double done) {
-    const auto wanted = used + more;
-    if (wanted + kPackedPad <= words.size) return true;
-    const auto expected = std::int64_t(double(wanted) * kSpare / std::max(done, 0.05)) + kSpareWords;
-    return grow(words, used, expected) || grow(words, used, wanted);
-  }
-  bool grow(Array<std::uint32_t>& words, std::int64_t used, std::int64_t most) {
-    const auto bytes = 4 * (most + kPackedPad);
-    if (bytes > room_) return fails("the packed lists exceed the room that is left of the GPU's budget");
-    auto more = allocate<std::uint32_t>(most + kPackedPad, here_);
-    if (used > 0) {
-      for (const auto& slot : slots_) synchronize(slot.stream);  // they write to it
-      copy_async(more.data, words.data, 4 * used, stream_);
-      synchronize(stream_);
-    }
-    room_ += words.bytes() - bytes;
-    words = std::move(more);
-    return true;
-  }
-
   CsrView<One> graph_;
+  HostLists host_;                   // of the range
   Array<const Offset> own_offsets_;  // of the range
   const Offset* offsets_;            // theirs
   Array<const Index> columns_;
@@ -429,31 +421,35 @@ class DevicePacker {
   Place here_;
   std::int64_t n_ = 0, groups_ = 0, entries_ = 0, vertices_ = 0;  // entries and vertices are those of a piece
   Offset begin_ = 0, edges_ = 0;                                  // of the range
-  std::int64_t room_ = 0;  // bytes of the device that words may still take
+  std::int64_t room_ = 0;                                         // bytes of the device that words may take
   PackedCode code_;
   PackedOnGpu out_;
   Slot slots_[kSlots] = {Slot(stream_.where), Slot(stream_.where), Slot(stream_.where)};
-  std::shared_ptr<Offset> all_offsets_;  // on the device
-  std::shared_ptr<Offset> totals_;       // of each slot: words of lists, and of long ones
+  std::shared_ptr<Offset> totals_;  // of each slot: words of lists, and of long ones
   PackSeconds parts_;
   std::uint64_t last_base_ = 0;
-  bool meets_repeats_ = false;
+  WordMemory memory_{out_, stream_, [this] { settle(); }};
+  bool meets_repeats_ = false, repeats_ = false, expects_far_ = false;
   std::string why_;
 };
 
 }  // namespace
 
 PackedListsView PackedOnGpu::view() const {
+  const auto* const behind =
+      lists.data - long_words;  // where word 0 is, if long lists are in front of the others
   PackedListsView out{.vertices = vertices,
                       .first = std::uint32_t(first),
                       .bases = bases.data,
                       .heads = heads.data,
-                      .near = longs.data,
-                      .far = lists.data - long_words,
-                      .near_words = long_words,
+                      .near = far ? behind : longs.data,
+                      .far = far ? far->data - near_words : behind,
+                      .near_words = far ? near_words : long_words,
                       .table_bits = table_bits,
                       .step = repeats ? 0u : 1u,
-                      .all_near = true};
+                      .all_near = !far,
+                      .length_bits = length_bits,
+                      .length_least = length_least};
   std::copy_n(tables, kPackedTables, out.tables);
   return out;
 }
@@ -475,15 +471,18 @@ PackedLists to_host(const PackedOnGpu& there, Stream stream) {
   out.vertices = there.vertices, out.first = there.first, out.edges = there.edges;
   const auto bases = allocate<std::uint64_t>(there.bases.size);
   const auto heads = allocate<std::uint32_t>(there.heads.size);
-  const auto words = allocate<std::uint32_t>(there.long_words + there.list_words + kPackedPad);
+  const auto words = allocate<std::uint32_t>(there.words() + kPackedPad);
   copy_async(bases.data, there.bases.data, bases.bytes(), stream);
   copy_async(heads.data, there.heads.data, heads.bytes(), stream);
-  copy_async(words.data, there.longs.data, 4 * there.long_words, stream);
-  copy_async(words.data + there.long_words, there.lists.data, 4 * (there.list_words + kPackedPad), stream);
+  const auto parts = there.view();
+  copy_async(words.data, parts.near, 4 * parts.near_words, stream);
+  copy_async(words.data + parts.near_words, parts.far + parts.near_words, 4 * (words.size - parts.near_words),
+             stream);
   synchronize(stream);
   out.bases = bases, out.heads = heads, out.words = words;
   std::copy_n(there.tables, kPackedTables, out.tables);
   out.table_bits = there.table_bits, out.repeats = there.repeats, out.seconds = there.seconds;
+  out.lengths = there.lengths, out.length_bits = there.length_bits, out.length_least = there.length_least;
   // A long list ends where the next one begins.
   const auto view = out.view();
   std::vector<std::int64_t> begins;

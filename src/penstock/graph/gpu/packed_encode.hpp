@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 #include "penstock/graph/gpu/packed_form.hpp"
 
@@ -123,10 +124,28 @@ class BitsInto {
   int filled_ = 0;
 };
 
-/// The bits of a part, from bit `at` of words on, which are 0 there.
-template <class Lanes>
-constexpr void write_part(const PackedCode& code, const ListPart& part, int table_number,
-                          std::uint32_t* words, std::int64_t at, const Lanes& lanes) {
+/// Edges without lengths.
+struct NoLengths {
+  constexpr int bits() const { return 0; }
+  constexpr NoLengths from(Offset) const { return {}; }
+  constexpr std::uint32_t operator()(int) const { return 0; }
+};
+/// Lengths that stand beside columns: what each exceeds the least one, in `width` bits.
+template <class N>
+struct EdgeLengths {
+  const N* values = nullptr;
+  std::uint32_t least = 0;
+  int width = 0;
+  constexpr int bits() const { return width; }
+  constexpr EdgeLengths from(Offset entry) const { return {values + entry, least, width}; }
+  constexpr std::uint32_t operator()(int entry) const { return std::uint32_t(values[entry]) - least; }
+};
+
+/// The bits of a part, from bit `at` of words on, which are 0 there. `lengths` are those of its entries.
+template <class Lengths, class Lanes>
+constexpr void write_part(const PackedCode& code, const ListPart& part, const Lengths& lengths,
+                          int table_number, std::uint32_t* words, std::int64_t at, const Lanes& lanes) {
+  constexpr bool kLengths = !std::is_same_v<Lengths, NoLengths>;
   constexpr int kOwn = kPackedChunk / Lanes::kCount;  // neighbouring gaps of a chunk
   static_assert(kOwn * Lanes::kCount == kPackedChunk);
   const int me = lanes.number();
@@ -142,7 +161,7 @@ constexpr void write_part(const PackedCode& code, const ListPart& part, int tabl
   }
   at += code.table_bits + 5 + first_bits;
   const int gaps = part.count - 1;
-  for (int from = 0; from < gaps;) {
+  for (int from = 0; from < gaps || (kLengths && from == 0);) {  // a single entry has a length, and no gap
     const int to = std::min(gaps, from + kPackedChunk - (from == 0)), count = to - from;
     std::uint32_t low = 0, high = 0, own[kOwn] = {};
     int bits = 0, widths[kOwn] = {};
@@ -168,6 +187,15 @@ constexpr void write_part(const PackedCode& code, const ListPart& part, int tabl
     for (int i = 0; i < kOwn; ++i) out.put(own[i], widths[i]);
     out.finish();
     at += all;
+    if constexpr (kLengths) {
+      const int first_entry = from + (from > 0), entries = to + 1 - first_entry;
+      BitsInto behind(lanes, words, at + lengths.bits() * me * kOwn);
+      for (int i = 0; i < kOwn; ++i)
+        if (me * kOwn + i < entries) behind.put(lengths(first_entry + me * kOwn + i), lengths.bits());
+      behind.finish();
+      at += lengths.bits() * entries;
+      if (gaps == 0) break;
+    }
     from = to;
   }
 }

@@ -47,9 +47,6 @@ void check_packed(const PackedLists& lists);
 /// Throws Error{invalid_argument} unless the lists are those of the graph: of each `stride`-th vertex. The lists have been checked.
 void check_lists_of(const PackedLists& lists, const CsrView<One>& graph, std::int64_t stride = 1);
 
-/// About as many bytes as packed lists of the graph have: from 4096 groups of 64 vertices, evenly spread.
-std::int64_t estimate_packed(const CsrView<One>& graph);
-
 struct CountOnes {
   constexpr int operator()(std::uint32_t x) const { return std::popcount(x); }
 };

@@ -319,15 +319,15 @@ __device__ void walk_packed_together(const ListView& g, const PackedList& list, 
   }
 }
 
-/// Searches a list for an entry with hit(id), and returns it, or -1: as probe() of lists_gpu.cuh, by eight lanes. After each eight
-/// entries all lanes call done().
-template <bool Count, class F, class D>
-__device__ Index probe(const ListView& g, const PackedList& list, unsigned group, F&& hit, D&& done) {
+/// Searches a list for an entry with hit(id), and returns it, or -1: as probe() of lists_gpu.cuh, by eight lanes. All lanes call may()
+/// before each eight entries after the first ones.
+template <bool Count, class F, class M>
+__device__ Index probe(const ListView& g, const PackedList& list, unsigned group, F&& hit, M&& may) {
   Index found = -1;
-  decode<8, Count>(g, list, group, [&](Offset, Index u, bool mine) {
+  const int lane = int(threadIdx.x & 7);
+  decode<8, Count>(g, list, group, [&](Offset i, Index u, bool mine) {
     const unsigned hits = __ballot_sync(group, mine && hit(u));
-    const bool stops = done();
-    if (hits == 0) return stops;
+    if (hits == 0) return i - lane + 8 < list.end && !may();
     found = __shfl_sync(group, u, __ffs(int(hits)) - 1);
     return true;
   });

@@ -123,18 +123,12 @@ class Sampler {
 }  // namespace
 
 std::int64_t PackedSample::words(double bits_of) const {
-  const auto looked = entries + long_entries;
+  const auto looked = all_looked();
   return looked > 0 ? std::int64_t(bits_of / 32 * (double(all_entries) / double(looked))) : 0;
 }
 
 PackedSample sample_lists(const CsrView<One>& graph, std::int64_t first, std::int64_t rows, bool repeats) {
   return Sampler(graph, first, rows, repeats).run();
-}
-
-std::int64_t estimate_packed(const CsrView<One>& graph) {
-  const auto sample = sample_lists(graph, 0, graph.rows);
-  const auto groups = (graph.rows + kPackedGroup - 1) / kPackedGroup;
-  return 4 * (sample.list_words() + sample.long_words() + graph.rows) + 8 * groups;
 }
 
 }  // namespace penstock

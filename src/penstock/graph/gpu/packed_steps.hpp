@@ -87,6 +87,14 @@ struct LongLists {
   }
 };
 
+/// Lengths of lists, whose sums are their offsets; there is one of 0 behind the last.
+struct WidenDegrees {
+  const std::uint16_t* degrees;
+  Offset* offsets;
+  std::int64_t vertices;
+  constexpr void operator()(std::int64_t i) const { offsets[i] = i < vertices ? degrees[i] : 0; }
+};
+
 /// Each list's head, with its own bits in place of those before it.
 struct SizeLists {
   ListRange piece;
@@ -105,23 +113,29 @@ struct SizeLists {
   }
 };
 
+/// Words that lengths take in a group, or in a part of a long list: they are rounded by themselves.
+constexpr Offset words_of_lengths(int bits, Offset entries) { return (bits * entries + 31) / 32; }
+
 /// The bits before each list of a group, and the words of the group.
 struct PlaceLists {
   std::int64_t vertices, groups;
+  int length_bits;  // of each entry
   std::uint32_t* heads;
   const std::uint8_t* info;
   Offset* words;  // groups + 1
   constexpr void operator()(std::int64_t g) const {
-    std::uint32_t at = 0;
+    std::uint32_t at = 0, entries = 0;
     unsigned faults = 0;
     const auto last = std::min(vertices, (g + 1) * kPackedGroup);
     for (auto i = g * kPackedGroup; i < last; ++i) {
-      const auto bits = heads[i] & kAtMask;
-      heads[i] = (heads[i] & ~kAtMask) | at;
+      const auto bits = heads[i] & kAtMask, degree = heads[i] >> kAtBits;
+      heads[i] = (heads[i] & ~kAtMask) | (at + std::uint32_t(length_bits) * entries);
       at += bits;
+      entries += degree == kInPieces ? 0 : degree;
       faults |= info[i] >> 3;
     }
-    words[g] = g == groups ? 0 : (at + 31) / 32 + (faults ? kFault : 0);
+    const auto both = (at + 31) / 32 + words_of_lengths(length_bits, entries);
+    words[g] = g == groups ? 0 : both + (faults ? kFault : 0);
   }
 };
 
@@ -130,24 +144,30 @@ struct SizeLong {
   ListRange piece;
   PackedCode code;
   LongLists longs;
+  int length_bits;
   template <class Lanes>
   constexpr void operator()(std::int64_t t, const Lanes& lanes) const {
     PartSize size;
+    int entries = 0;
     if (t < longs.parts) {
       const auto list = longs.list_of(t);
-      size =
-          size_of_part(code, piece.part(longs.vertices[list], t - longs.first_part[list]), piece.cols, lanes);
+      const auto part = piece.part(longs.vertices[list], t - longs.first_part[list]);
+      size = size_of_part(code, part, piece.cols, lanes);
+      entries = part.count;
     }
     if (lanes.number() != 0) return;
-    longs.words[t] = (size.bits + 31) / 32 + (size.fault ? kFault : 0);
+    longs.words[t] =
+        (size.bits + 31) / 32 + words_of_lengths(length_bits, entries) + (size.fault ? kFault : 0);
     if (t < longs.parts) longs.table[t] = std::uint8_t(size.table);
   }
 };
 
-/// The lists of a piece; `words` begins with the first group's.
+/// The lists of a piece; `words` begins with the first group's. `lengths` stand beside the columns of the piece.
+template <class Lengths>
 struct WriteLists {
   ListRange piece;
   PackedCode code;
+  Lengths lengths;
   LongLists longs;
   const std::uint32_t* heads;
   const std::uint8_t* info;
@@ -160,7 +180,8 @@ struct WriteLists {
     auto* const group = words + before[i / kPackedGroup];
     const auto bit = std::int64_t(heads[i] & kAtMask);
     if (!piece.is_long(i))
-      return write_part(code, piece.whole(i), info[i] & (kPackedTables - 1), group, bit, lanes);
+      return write_part(code, piece.whole(i), lengths.from(piece.offsets[i] - piece.base),
+                        info[i] & (kPackedTables - 1), group, bit, lanes);
     if (lanes.number() != 0) return;
     const auto at = std::uint64_t(longs.begin(longs.number_of(Index(i))));
     BitsInto out(lanes, group, bit);
@@ -180,9 +201,11 @@ struct PlaceGroups {
 };
 
 /// The parts of long lists, each of which begins at a word, and their directories.
+template <class Lengths>
 struct WriteLong {
   ListRange piece;
   PackedCode code;
+  Lengths lengths;
   LongLists longs;
   std::uint32_t* words;  // of long lists, from the first of the graph on
   template <class Lanes>
@@ -191,7 +214,9 @@ struct WriteLong {
     const auto number = t - longs.first_part[list];
     const auto begin = longs.begin(list), at = longs.place(list, t);
     if (lanes.number() == 0) words[begin + number] = std::uint32_t(at - begin);
-    write_part(code, piece.part(longs.vertices[list], number), longs.table[t], words + at, 0, lanes);
+    const auto vertex = longs.vertices[list];
+    const auto entry = piece.offsets[vertex] - piece.base + number * kPackedPiece;
+    write_part(code, piece.part(vertex, number), lengths.from(entry), longs.table[t], words + at, 0, lanes);
   }
 };
 
@@ -204,5 +229,12 @@ struct AddToBases {
 
 }  // namespace penstock
 
-#define PENSTOCK_FOR_EACH_PACKED_STEP(X) X(PlaceLists) X(PlaceGroups) X(AddToBases)
-#define PENSTOCK_FOR_EACH_PACKED_PART(X) X(SizeLists) X(SizeLong) X(WriteLists) X(WriteLong)
+#define PENSTOCK_FOR_EACH_PACKED_STEP(X) X(WidenDegrees) X(PlaceLists) X(PlaceGroups) X(AddToBases)
+#define PENSTOCK_FOR_EACH_PACKED_WRITE(X, L) X(WriteLists<L>) X(WriteLong<L>)
+#define PENSTOCK_FOR_EACH_PACKED_PART(X)                        \
+  X(SizeLists)                                                  \
+  X(SizeLong)                                                   \
+  PENSTOCK_FOR_EACH_PACKED_WRITE(X, NoLengths)                  \
+  PENSTOCK_FOR_EACH_PACKED_WRITE(X, EdgeLengths<std::uint8_t>)  \
+  PENSTOCK_FOR_EACH_PACKED_WRITE(X, EdgeLengths<std::uint16_t>) \
+  PENSTOCK_FOR_EACH_PACKED_WRITE(X, EdgeLengths<std::uint32_t>)

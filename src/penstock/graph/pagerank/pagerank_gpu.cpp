@@ -92,7 +92,7 @@ class DeviceRanks {
         ranks_ = {n_, 1, where_};
         has_ranks_ = true;
         if (given_.start.empty())
-          pass(RankFill{.in = {full[0]}, .out = {ranks_[0]}, .value = 1.0 / static_cast<double>(n_)});
+          pass(RankSet<true>{.in = {full[0]}, .out = {ranks_[0]}, .number = 1.0 / static_cast<double>(n_)});
         else upload(ranks_[0], given_.start);
       }
       T *weights = first[0], *now = first[1];
@@ -164,7 +164,7 @@ class DeviceRanks {
           .in = {y, personal, sink}, .out = {ranks_[0]}, .jumps = jumps, .news = news_.data});
     else pass(RankTake<T, false>{.in = {y}, .out = {ranks_[0]}, .jumps = jumps, .news = news_.data});
     const auto found = news();
-    pass(RankScale{.in = {ranks_[0]}, .out = {ranks_[0]}, .sum = found.change});
+    pass(RankSet<false>{.in = {ranks_[0]}, .out = {ranks_[0]}, .number = found.change});
     control_.clipped(found.dangling > 0);
     synchronize(stream_);
   }

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "penstock/graph/gpu/gpu_graph.hpp"
+#include "penstock/graph/gpu/gpu_parts.hpp"
 #include "penstock/graph/gpu/list_pieces.hpp"
 #include "penstock/graph/gpu/result_to.hpp"
 #include "penstock/graph/pagerank/pagerank.hpp"
@@ -26,6 +27,11 @@ struct RankListsResult {
 /// vertex. Sums of a list are added in an order that the list alone decides, so the bits are the same in every run. Throws
 /// Error{out_of_memory} where the vectors exceed the budget of `in`.
 RankListsResult pagerank_lists(GpuGraph& in, std::span<const double> out, const PageRankVectors& vectors,
+                               const PageRankOptions& options, const RankListsOptions& how = {},
+                               const ResultTo& to = {});
+/// The same over several GPUs: all vectors are on the first one, and in each step the others get the vector that is multiplied, and send
+/// the entries of their vertices. The bits are those of one GPU where lists are packed or in GPUs' memory. `to` is on the first GPU.
+RankListsResult pagerank_parts(GpuParts& in, std::span<const double> out, const PageRankVectors& vectors,
                                const PageRankOptions& options, const RankListsOptions& how = {},
                                const ResultTo& to = {});
 

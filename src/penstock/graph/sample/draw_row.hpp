@@ -69,7 +69,7 @@ class RowDraw {
     for (std::int64_t i = 0; i < n; ++i) {
       const double w = weight(i);
       if (w == 0) continue;
-      const double key = -std::log(unit<double>(random(static_cast<std::uint64_t>(i)))) / w;
+      const double key = draw_key(random(static_cast<std::uint64_t>(i)), w);
       if (std::ssize(keys_) < k) {
         keys_.emplace_back(key, i);
         std::ranges::push_heap(keys_);

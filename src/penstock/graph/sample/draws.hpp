@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <cstdint>
 
 #include "penstock/io/random.hpp"
@@ -21,6 +22,28 @@ constexpr std::int64_t drawn_of(std::int64_t n, std::int64_t fanout, bool replac
 constexpr std::int64_t draw_again(std::int64_t n, std::int64_t i, const Random& random) {
   return below(random(static_cast<std::uint64_t>(i)), n);
 }
+
+/// The natural logarithm of the number in (0, 1] that 64 random bits are, to about 1e-15, with the same bits wherever sums and
+/// products are rounded one by one.
+constexpr double log_of_unit(std::uint64_t random_bits) {
+  constexpr int kFraction = 52, kBias = 1023;
+  const auto bits = std::bit_cast<std::uint64_t>(unit<double>(random_bits));
+  auto exponent = static_cast<int>(bits >> kFraction) - kBias;
+  auto m = std::bit_cast<double>((bits & ((std::uint64_t{1} << kFraction) - 1)) | std::uint64_t{kBias}
+                                                                                      << kFraction);
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++exponent;
+  }
+  // log m = 2 (f + f^3 / 3 + f^5 / 5 + ...), |f| < 0.172
+  const double f = (m - 1) / (m + 1), square = f * f;
+  double sum = 0;
+  for (int odd = 21; odd > 1; odd -= 2) sum = (sum + 1.0 / odd) * square;
+  return exponent * 0.6931471805599453 + 2 * (f + f * sum);
+}
+/// What an entry of weight w > 0 is sorted by: of several entries, the k smallest are k draws in proportion to what is left. It is
+/// exponential with the rate w.
+constexpr double draw_key(std::uint64_t random_bits, double w) { return -log_of_unit(random_bits) / w; }
 
 /// Any k of n entries, k < n, all subsets alike, by Floyd's method: each of the last k entries draws one up to itself, and
 /// takes itself if that is taken. take(j) is called for each; is_taken(j) says whether it was.

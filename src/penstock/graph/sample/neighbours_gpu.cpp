@@ -9,6 +9,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/graph/sample/atomics.hpp"
+#include "penstock/graph/sample/choices_gpu.hpp"
 #include "penstock/graph/sample/ids_gpu.hpp"
 
 namespace penstock::graph {
@@ -17,6 +18,8 @@ namespace {
 // Up to so many edges, a hop takes memory for all that it may draw, and the host waits once, for all counts. Beyond, it asks
 // first how many there are.
 constexpr std::int64_t kUnaskedEdges = 1 << 22;
+
+}  // namespace
 
 void require_hop_room(std::int64_t edges, std::int64_t bytes, Where gpu) {
   if (!gpu.is_gpu()) return;
@@ -28,8 +31,6 @@ void require_hop_room(std::int64_t edges, std::int64_t bytes, Where gpu) {
             " are free there: give smaller fanouts or fewer seeds, or seeds in host memory and a matrix that "
             "the CPU reads");
 }
-
-}  // namespace
 
 template <class Id>
 void DeviceTable::add_seeds(const Id* ids, std::int64_t n, bool on_host, std::int64_t first_seed,
@@ -104,20 +105,45 @@ std::int64_t DeviceTable::number(std::int64_t most, const Offset* edges, const I
   return n;
 }
 
+namespace {
+
+/// Numbers what edges lead to that are drawn already.
+HopEdges follow(const DeviceGraph& a, const HopRows& hop, const DrawnEdges& drawn, DeviceTable& to) {
+  const auto stream = to.stream();
+  const auto total = drawn.edges.size;
+  if (total == 0) return {};
+  const HopEdges out{scratch<std::int64_t>(total, stream), scratch<std::int64_t>(total, stream), drawn.edges};
+  const auto found = scratch<Index>(total, stream);
+  const auto of = scratch<std::int64_t>(to.disjoint() ? total : 0, stream);
+  const auto table = to.reserve(total);
+  each_atomic<FollowEdges>(total, stream, hop, static_cast<const Offset*>(drawn.starts.data), a.edges.data,
+                           table, to.size(), out.rows.data, out.edges.data, out.columns.data, of.data,
+                           found.data);
+  to.number(total, drawn.starts.data + hop.rows, found.data, of.data, out.columns.data);
+  return out;
+}
+
+}  // namespace
+
 HopEdges sample_hop_on(const DeviceGraph& a, const DeviceTable& from, std::int64_t first, std::int64_t last,
-                       DeviceTable& to, const HopOptions& options) {
+                       DeviceTable& to, const HopOptions& options, const DeviceTimes& times) {
   const auto stream = to.stream();
   const auto count = last - first;
   if (count == 0) return {};
-  const HopRows hop{.vertices = from.vertices() + first,
-                    .seeds = from.disjoint() ? from.seeds() + first : nullptr,
-                    .first = first,
-                    .rows = count,
-                    .indptr = a.offsets.data,
-                    .fanout = options.fanout,
-                    .replace = options.replace,
-                    .seed = options.seed,
-                    .relation = options.relation};
+  HopRows hop{.vertices = from.vertices() + first,
+              .seeds = from.disjoint() ? from.seeds() + first : nullptr,
+              .first = first,
+              .rows = count,
+              .indptr = a.offsets.data,
+              .fanout = options.fanout,
+              .replace = options.replace,
+              .seed = options.seed,
+              .relation = options.relation};
+  if (options.weighted || times) {
+    hop.all_given = true;
+    const auto drawn = choose_edges(a, hop, options.weighted, times, stream);
+    return follow(a, hop, drawn, to);
+  }
   const auto starts = scratch<Offset>(count + 1, stream);
   each(count + 1, CountDrawn{hop, starts.data}, stream);
   prefix_sums(starts.data, count + 1, stream);

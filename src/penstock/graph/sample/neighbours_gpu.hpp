@@ -48,8 +48,14 @@ class DeviceTable {
   Array<TableSlot> slots_;
 };
 
-/// sample_hop on a device, without weights and times.
+/// Times of edges and of seeds where the device reads them (HopTimes); empty: edges are used always.
+struct DeviceTimes {
+  Array<const std::int64_t> edges, seeds;
+  explicit operator bool() const { return edges.data != nullptr; }
+};
+
+/// sample_hop on a device.
 HopEdges sample_hop_on(const DeviceGraph& a, const DeviceTable& from, std::int64_t first, std::int64_t last,
-                       DeviceTable& to, const HopOptions& options);
+                       DeviceTable& to, const HopOptions& options, const DeviceTimes& times = {});
 
 }  // namespace penstock::graph

@@ -58,16 +58,18 @@ struct InsertVertices {
 
 /// What is drawn of the vertices of a hop, whose first one has the number `first`.
 struct HopRows {
-  const std::int64_t *vertices, *seeds;  // from the first of the hop on
+  const std::int64_t *vertices, *seeds;  // from the first of the hop on; no vertices: row i has list i
   std::int64_t first, rows;
   const Offset* indptr;
   std::int64_t fanout;
   bool replace;
   std::uint64_t seed, relation;
+  bool all_given = false;  // what is drawn is known already
 
-  constexpr Offset begin(std::int64_t row) const { return indptr[vertices[row]]; }
+  constexpr std::int64_t list_of(std::int64_t row) const { return vertices ? vertices[row] : row; }
+  constexpr Offset begin(std::int64_t row) const { return indptr[list_of(row)]; }
   constexpr std::int64_t degree(std::int64_t row) const {
-    return indptr[vertices[row] + 1] - indptr[vertices[row]];
+    return indptr[list_of(row) + 1] - indptr[list_of(row)];
   }
   /// Whether all edges are drawn, in order.
   constexpr bool takes_all(std::int64_t degree) const { return fanout < 0 || (!replace && fanout >= degree); }
@@ -147,7 +149,7 @@ struct FollowEdges {
   constexpr void operator()(std::int64_t k) const {
     if (k >= starts[hop.rows]) return;
     const auto row = row_of_entry(starts, hop.rows, k);
-    if (hop.takes_all(hop.degree(row))) edges[k] = hop.begin(row) + (k - starts[row]);
+    if (!hop.all_given && hop.takes_all(hop.degree(row))) edges[k] = hop.begin(row) + (k - starts[row]);
     const auto to = indices[edges[k]];
     rows[k] = hop.first + row;
     found[k] = to;

@@ -27,6 +27,21 @@ void require_packed_weights(const PathWeights& w) {
   throw Error(Errc::invalid_argument, text.str() + ": choose another placement than \"packed\"");
 }
 
+PackLengths lengths_to_pack(const PathWeights& w) {
+  require_packed_weights(w);
+  return std::visit(
+      [&]<class A>(const A& whole) -> PackLengths {
+        if constexpr (std::is_same_v<A, std::monostate>) return {};
+        else
+          return {.values = {reinterpret_cast<const std::byte*>(whole.data), whole.bytes(), whole.place,
+                             whole.owner},
+                  .entry_bytes = int(sizeof *whole.data),
+                  .least = std::uint32_t(w.smallest),
+                  .bits = *packed_weight_bits(w)};
+      },
+      w.whole);
+}
+
 PackedLists pack_weights(const PackedLists& lists, const CsrView<One>& graph, const PathWeights& w) {
   require_packed_weights(w);
   return std::visit(

@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 
+#include "penstock/graph/gpu/pack_gpu.hpp"
 #include "penstock/graph/gpu/packed_lists.hpp"
 #include "penstock/graph/sssp/weights.hpp"
 
@@ -16,5 +17,8 @@ void require_packed_weights(const PathWeights& weights);
 /// The packed lists of a matrix with its weights: `lists` are those of `graph`, of which `weights` were found. Throws as
 /// require_packed_weights().
 PackedLists pack_weights(const PackedLists& lists, const CsrView<One>& graph, const PathWeights& weights);
+
+/// The same weights for whoever packs lists with them at once.
+PackLengths lengths_to_pack(const PathWeights& weights);
 
 }  // namespace penstock

@@ -9,6 +9,7 @@
 // - Weights take the fewest bytes, frontiers ascend, and many small windows run in one kernel.
 #include "penstock/graph/sssp/sssp_gpu.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "penstock/core/clock.hpp"
@@ -73,13 +74,34 @@ PathWork::PathWork(GpuGraph& g)
       list(g.take<Index>(g.vertices(), "the frontier")),
       starts(g.take<Index>(gpu::compact_blocks(words) + 1, "the frontier")),
       bits(g.take<gpu::Bits>(2 * words, "the pending vertices")),
-      segments(g.take<gpu::PathSegment>(g.is_packed() ? most_packed_pieces(g.edges()) + gpu::kPackedMore
-                                                      : gpu::most_path_segments(g.edges()),
-                                        "the cut lists")),
+      segments(g.take<gpu::PathSegment>(most_segments(g), "the cut lists")),
       piles(g.take<Index>(2 * (kSmallNear + kSmallFar), "the small windows")),
       turns(g.take<gpu::SmallTurn>(3, "counters")),
       counts(g.take<gpu::PathCounts>(1, "counters")),
       seen(allocate<gpu::PathCounts>(1, {Memory::pinned, 0})) {}
+
+PathWork& PathWork::of(GpuGraph& g, const Needs& needs) {
+  const auto n = g.vertices(), words = gpu::bit_words(n), distances = needs.distance_bytes * n;
+  const auto size = [](std::int64_t count, std::size_t bytes) { return count * std::int64_t(bytes); };
+  const auto arrays = 4 * n + 4 * (gpu::compact_blocks(words) + 1) + 8 * words +
+                      size(most_segments(g), sizeof(gpu::PathSegment)) + 8 * (kSmallNear + kSmallFar) +
+                      size(3, sizeof(gpu::SmallTurn)) + size(1, sizeof(gpu::PathCounts));
+  const auto all = arrays + distances + (needs.tree ? 4 * n : 0) + needs.weight_bytes;
+  auto more = all;
+  if (const auto* known = g.known_work<PathWork>()) {
+    more -= arrays + std::min(distances, known->keys.bytes());
+    if (needs.tree && known->tree.data) more -= 4 * n;
+    if (std::ranges::any_of(known->placed, [&](const Placed& p) { return p.values == needs.values; }))
+      more -= needs.weight_bytes;
+  }
+  g.make_room(more, all);
+  return g.work<PathWork>();
+}
+
+std::int64_t PathWork::most_segments(const GpuGraph& g) {
+  return g.is_packed() ? most_packed_pieces(g.edges()) + gpu::kPackedMore
+                       : gpu::most_path_segments(g.edges());
+}
 
 template <class D>
 gpu::PathState<D> PathWork::state(GpuGraph& g) {
@@ -140,6 +162,24 @@ struct PathCall {
 
   bool scans() const { return options.method == SsspMethod::bellman_ford; }
 };
+
+/// What the first search of a call takes.
+template <class V>
+PathWork::Needs needs_of(const GpuGraph& g, const Csr<V>& a, const PathWeights& weights,
+                         const SsspGpuOptions& options) {
+  PathWork::Needs needs{.tree = options.predecessors};
+  bool whole = true;
+  std::visit(
+      [&]<class N>(const N& narrow) {
+        if constexpr (std::is_same_v<N, std::monostate>) whole = is_pattern<V> || g.is_packed();
+        else needs.values = narrow.data, needs.weight_bytes = narrow.bytes();
+      },
+      weights.whole);
+  if constexpr (!is_pattern<V>)
+    if (!whole) needs = {sizeof(V), options.predecessors, a.values.data, a.values.bytes()};
+  if (g.placement() != EdgePlacement::device) needs.values = nullptr, needs.weight_bytes = 0;
+  return needs;
+}
 
 template <class V>
 void check_call(const GpuGraph& g, const Csr<V>& a, std::span<const Index> sources,
@@ -270,8 +310,8 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
                            ? options.delta
                            : choose_gpu_delta(weights.smallest, weights.largest, weights.mean, degree);
   result.delta = std::max(delta, weights.smallest);
-  const graph::PathCall call{
-      g, g.template work<graph::PathWork>(), sources, options, delta, weights.smallest};
+  auto& work = graph::PathWork::of(g, graph::needs_of(g, a, weights, options));
+  const graph::PathCall call{g, work, sources, options, delta, weights.smallest};
   const bool done = graph::search_whole<V>(call, weights, result);
   if constexpr (!is_pattern<V>) {
     const auto limit = std::min(options.limit, static_cast<double>(std::numeric_limits<V>::max()));

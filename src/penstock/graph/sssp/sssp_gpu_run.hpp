@@ -14,6 +14,16 @@ namespace penstock::graph {
 /// Memory that the searches of one graph share, and its weights.
 struct PathWork {
   explicit PathWork(GpuGraph& g);
+  /// What a call takes besides: bytes of a distance, whether it asks for predecessors, and weights that go to the GPU as a whole.
+  struct Needs {
+    std::int64_t distance_bytes = 4;
+    bool tree = false;
+    const void* values = nullptr;
+    std::int64_t weight_bytes = 0;
+  };
+  /// That of the graph. What else the graph keeps makes room for it and for what the call takes.
+  static PathWork& of(GpuGraph& g, const Needs& needs);
+  static std::int64_t most_segments(const GpuGraph& g);
 
   template <class D>
   gpu::PathState<D> state(GpuGraph& g);

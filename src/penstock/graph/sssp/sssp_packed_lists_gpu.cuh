@@ -8,10 +8,13 @@ namespace penstock::gpu {
 /// Fetches what follows a list's begin into the second-level cache, which is mostly all of a list that one warp is about to walk:
 /// about 16 bits an entry.
 __device__ inline void fetch_ahead(const PackedListsView& p, const PackedList& list) {
-  if (list.words != p.near || list.size() == 0) return;
+  if (!list.near || list.size() == 0) return;
+  const auto end = list.words == p.near
+                       ? p.near_words
+                       : std::int64_t(p.bases[(p.vertices + kPackedGroup - 1) / kPackedGroup]);
   const auto word = (piece_place(list, list.begin / kPackedPiece) >> 5) + 32 * (threadIdx.x & 31);
   const auto words = list.size() / 2;
-  if (32 * Offset(threadIdx.x & 31) < words && word < p.near_words)
+  if (32 * Offset(threadIdx.x & 31) < words && word < end)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(list.words + word));
 }
 

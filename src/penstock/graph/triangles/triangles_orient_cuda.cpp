@@ -10,9 +10,9 @@
 #include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/trace.hpp"
-#include "penstock/graph/gpu/upload.hpp"
 #include "penstock/graph/triangles/triangles_orient_gpu.hpp"
 #include "penstock/kernel/structure/sort_keys.hpp"
+#include "penstock/schedule/device/upload.hpp"
 
 namespace penstock {
 namespace {

@@ -23,10 +23,10 @@ class PackedOrienter {
 
   std::optional<OrientedOnGpu> run() {
     const auto begin = Clock::now();
-    // Numbers, their order, lengths and offsets; or, before, two buffers of keys of the vertices beside the numbers.
+    // Numbers, their order and offsets; or, before, lengths and two buffers of keys of the vertices beside numbers and order.
     const auto kept = 12 * n_ + 8 * (n_ + 1) + kBesides;
     const auto least = std::max(kept + range_bytes(std::min(edges_, kRangeLeast)),
-                                8 * n_ + 16 * n_ + gpu::sort_bytes(n_) + kBesides);
+                                12 * n_ + 16 * n_ + gpu::sort_bytes(n_) + kBesides);
     g_.make_room(least + lists_bytes());
     if (n_ == 0 || edges_ == 0 || g_.left() < least) return {};
     if (!number()) return {};
@@ -41,11 +41,12 @@ class PackedOrienter {
     for (std::int64_t r = 0; r < n_; ++r) longest = std::max(longest, on_host.data[r + 1] - on_host.data[r]);
     const auto left = g_.left() - kept;
     const bool stays = !to_host_ && left - lists_bytes() >= range_bytes(std::min(edges_, kRangeLeast));
-    const auto most =
-        std::max(longest, orient_range(stays ? left - lists_bytes() : left, edges_, gpu::sort_bytes));
-    const auto aside = g_.set_aside(kept + (stays ? lists_bytes() : 0), "orienting edges");
-    write(on_host, most, stays);
+    const auto room = stays ? left - lists_bytes() : left;
+    const auto most = std::max(longest, orient_range(room, edges_, gpu::sort_bytes));
+    if (range_bytes(most) > room) return {};  // the ends of the longest row are sorted at once
     result_.bytes = kept + range_bytes(most) + (stays ? lists_bytes() : 0);
+    const auto aside = g_.set_aside(result_.bytes, "orienting edges");
+    write(on_host, most, stays);
     result_.simple = true;
     result_.seconds = since(begin);
     return std::move(result_);
@@ -153,7 +154,12 @@ std::optional<OrientedOnGpu> orient_packed_gpu(GpuGraph& g, bool to_host) {
     Stream stream;
     ~End() { drain(stream); }
   } end{g.stream()};
-  return PackedOrienter(g, to_host).run();
+  try {
+    return PackedOrienter(g, to_host).run();
+  } catch (const Error& e) {  // somebody else took the memory of the budget
+    if (e.code() != Errc::out_of_memory) throw;
+    return {};
+  }
 }
 
 }  // namespace penstock

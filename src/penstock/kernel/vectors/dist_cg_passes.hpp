@@ -104,6 +104,23 @@ struct DistAdvance {
   }
 };
 
+/// p = M r + beta p: the part of DistAdvance that waits for beta, where x was advanced before
+template <class T, bool Diagonal>
+struct DistTurn {
+  using In = T;
+  using Out = T;
+  static constexpr int kIn = Diagonal ? 3 : 2, kOut = 1, kSums = 0;
+  const T* in[kIn];  // p, r, d
+  T* out[kOut];      // p
+  T beta;
+  constexpr bool wanted() const { return true; }
+  constexpr NoScalars scalars() const { return {}; }
+  constexpr void operator()(NoScalars, const T* v, T* o, double*) const {
+    if constexpr (Diagonal) o[0] = v[2] * v[1] + beta * v[0];
+    else o[0] = v[1] + beta * v[0];
+  }
+};
+
 }  // namespace penstock
 
 // Every pass that is compiled for GPUs.
@@ -113,4 +130,5 @@ struct DistAdvance {
 #define PENSTOCK_FOR_EACH_DIST_CG_PASS_OF_M(X, T, D) \
   X(DistBegin, T, D)                                 \
   X(DistDescend, T, D)                               \
-  X(DistAdvance, T, D)
+  X(DistAdvance, T, D)                               \
+  X(DistTurn, T, D)

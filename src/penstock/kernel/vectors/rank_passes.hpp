@@ -97,30 +97,20 @@ struct RankTake {
   constexpr void finish(const double* sums) const { *news = {sums[0], sums[1]}; }
 };
 
-/// ranks /= sum
-struct RankScale {
+/// ranks /= number; or, with `Fill`, ranks = number, for which the pass reads a vector for nothing.
+template <bool Fill>
+struct RankSet {
   using In = double;
   using Out = double;
   static constexpr int kIn = 1, kOut = 1, kSums = 0;
   const double* in[kIn];
   double* out[kOut];
-  double sum;
+  double number;
   constexpr bool wanted() const { return true; }
-  constexpr double scalars() const { return sum; }
-  constexpr void operator()(double all, const double* v, double* o, double*) const { o[0] = v[0] / all; }
-};
-
-/// ranks = value. The weights are read for nothing: a pass reads a vector.
-struct RankFill {
-  using In = double;
-  using Out = double;
-  static constexpr int kIn = 1, kOut = 1, kSums = 0;
-  const double* in[kIn];
-  double* out[kOut];
-  double value;
-  constexpr bool wanted() const { return true; }
-  constexpr double scalars() const { return value; }
-  constexpr void operator()(double all, const double*, double* o, double*) const { o[0] = all; }
+  constexpr double scalars() const { return number; }
+  constexpr void operator()(double n, const double* v, double* o, double*) const {
+    o[0] = Fill ? n : v[0] / n;
+  }
 };
 
 }  // namespace penstock

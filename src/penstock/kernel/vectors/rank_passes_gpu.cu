@@ -8,7 +8,7 @@ namespace penstock::gpu {
 PENSTOCK_FOR_EACH_RANK_PASS(X, float)
 PENSTOCK_FOR_EACH_RANK_PASS(X, double)
 #undef X
-template void sweep<RankScale>(std::int64_t, const RankScale&, double*, unsigned*, Stream);
-template void sweep<RankFill>(std::int64_t, const RankFill&, double*, unsigned*, Stream);
+template void sweep<RankSet<false>>(std::int64_t, const RankSet<false>&, double*, unsigned*, Stream);
+template void sweep<RankSet<true>>(std::int64_t, const RankSet<true>&, double*, unsigned*, Stream);
 
 }  // namespace penstock::gpu

@@ -1,10 +1,16 @@
 // Conjugate gradients over ranks with vectors on devices. An iteration is a product and three passes, as in cg_gpu.cpp. The step
 // lengths are sums over all ranks: twice in an iteration the host waits for its device's part, adds it up with those of the
-// other ranks, and gives the sum to the next pass. A diagonal M is part of the passes; any other M is applied between them.
+// other ranks, and gives the sum to the next pass. A diagonal M is part of the passes; any other M is applied between them. Where a
+// pass over one vector takes less time than the ranks need for a sum, x is advanced while the second sum is on its way: one vector
+// more is read, and a wait is hidden.
 #include "penstock/solver/krylov/dist_solve_gpu.hpp"
 
 namespace penstock {
 namespace {
+
+/// Bytes of a vector that a GPU reads in the time of a sum over the ranks (some 10 us: a wait of the host, a meeting, a launch), at 3
+/// TB/s.
+constexpr std::int64_t kHiddenBytes = 32 << 20;
 
 template <class T>
 class DistCg : public DeviceWork<T> {
@@ -58,11 +64,20 @@ class DistCg : public DeviceWork<T> {
       this->pass(descend);
     });
     if (general_) apply_m();
+    if (hides_) {
+      this->mark_sums();
+      this->add(alpha, p_, x_);
+    }
     const auto sums = this->total(2);
     const double rr = sums[0], rz = sums[1];
     const auto beta = static_cast<T>(rz / rz_);
     rz_ = rz;
     with_m([&]<bool D>() {
+      if (hides_) {
+        DistTurn<T, D> turn{.in = {p_, z_}, .out = {p_}, .beta = beta};
+        if constexpr (D) turn.in[2] = d_;
+        return this->pass(turn);
+      }
       DistAdvance<T, D> advance{.in = {x_, p_, z_}, .out = {x_, p_}, .alpha = alpha, .beta = beta};
       if constexpr (D) advance.in[3] = d_;
       this->pass(advance);
@@ -73,6 +88,7 @@ class DistCg : public DeviceWork<T> {
 
   const T* d_ = this->diagonal();
   bool general_ = this->has_m() && !d_;
+  bool hides_ = this->ranks() > 1 && this->n* static_cast<std::int64_t>(sizeof(T)) <= kHiddenBytes;
   T *x_ = this->x(), *r_ = (*this)[0], *p_ = (*this)[1], *q_ = (*this)[2], *z_ = general_ ? (*this)[3] : r_;
   double rz_ = 0;
 };

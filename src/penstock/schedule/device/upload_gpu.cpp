@@ -1,6 +1,6 @@
 // Uploads arrays of ordinary memory. The driver copies those at 7 to 9 GB/s, and from locked pages at 55. Locking takes about
 // as long as the copy, so both go on at once, piece by piece.
-#include "penstock/graph/gpu/upload.hpp"
+#include "penstock/schedule/device/upload.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,78 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "penstock/core/array.hpp"
+#include "penstock/core/config.hpp"
+#include "penstock/graph/community/community.hpp"
+#include "penstock/graph/community/device_level.hpp"
+
+// Levels on a device, as hosts drive them. The CPU is a device, too. All is in the order of one stream.
+namespace penstock::community {
+
+/// Calls f of the device, on_gpu::f or on_cpu::f.
+#define PENSTOCK_ON(stream, f, ...)                               \
+  do {                                                            \
+    if (!(stream).where.is_gpu()) on_cpu::f(__VA_ARGS__, stream); \
+    else if constexpr (have_cuda) on_gpu::f(__VA_ARGS__, stream); \
+  } while (false)
+
+/// Memory for as long as it is held, in the order of the stream.
+template <class T>
+Array<T> held(std::int64_t count, Stream stream) {
+  auto owner = allocate_scratch((count > 0 ? count : 1) * static_cast<std::int64_t>(sizeof(T)), stream);
+  return {static_cast<T*>(owner.get()), count, device_place(stream.where), owner};
+}
+
+/// What a level may still take of a device's memory.
+struct DeviceRoom {
+  std::int64_t bytes = 0;
+};
+
+struct DeviceLevel {
+  DeviceLists lists;
+  std::int64_t vertices = 0;
+  Offset entries = 0;
+  Array<std::int64_t> degree;
+  // Of a level that owns its lists.
+  Array<Offset> indptr;
+  Array<Index> indices;
+  Array<std::int64_t> weights;
+  std::int64_t outward = 0;  // the weight of all entries
+};
+
+/// Bytes that moving takes for each vertex, joining not included.
+inline constexpr std::int64_t kMoveVertexBytes = 64;
+
+struct DevicePasses {
+  int most = 1;
+  double tolerance = 0;  // in units: a pass that gains less is the last one
+};
+struct DevicePartition {
+  Array<Index> labels;         // vertices of the level, as names of communities
+  Array<std::int64_t> totals;  // the degrees of each community
+  std::int64_t moved = 0;
+};
+/// Passes over the vertices of a level, each of which is alone at first. `rule.seed` is that of the level.
+DevicePartition move_on(const DeviceLevel& level, MoveRule rule, const DevicePasses& passes,
+                        const DeviceRoom& room, Stream stream);
+
+/// The graph of the communities, whose labels become numbers without gaps.
+DeviceLevel join_on(const DeviceLevel& level, DevicePartition& found, const DeviceRoom& room, Stream stream);
+
+/// A graph whose lists a device reads, and the factor of its weights.
+struct DeviceCommunities {
+  DeviceLists lists;
+  std::int64_t vertices = 0;
+  Offset entries = 0;
+  DeviceRoom room;
+};
+Communities louvain_on(const DeviceCommunities& g, const CommunityOptions& options, bool by_level,
+                       Stream stream);
+Array<Index> label_propagation_on(const DeviceCommunities& g, int passes, std::uint64_t seed, Stream stream);
+
+/// The factor that DeviceLists::factor is.
+template <class V>
+double units_of_weights(const Csr<V>& a);
+
+}  // namespace penstock::community
