@@ -9,7 +9,7 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.linalg._amg.arguments import options_of, vectors_of
-from penstock.linalg._amg.finest import Finest, finest_of
+from penstock.linalg._amg.finest import Finest, finest_of, planned_like
 from penstock.linalg._amg.place import gpu_of, same_entries
 from penstock.linalg._amg.report import AMGExplanation, AMGLevel, ToldByLevels, with_link
 from penstock.linalg._amg.stationary import cycles
@@ -131,7 +131,12 @@ class AMG(ToldByLevels, Preconditioner):
         ValueError where the pattern differs, and as for a new AMG.
         """
         a = _real_entries(A, self.gpu is not None)
-        finest = self._streamed(a)
+        finest = None
+        if (
+            self._finest is not None
+        ):  # levels that the CPU made stay with it, whatever plans A has got
+            planned_like(a, self._kind, self._finest)
+            finest = self._streamed(a)
         if (gpu_of(a) if finest is None else finest.gpu) != self.gpu:
             raise ValueError(
                 f"A is in {a.place} memory, and the AMG's levels are elsewhere: give a matrix where the first one was, "

@@ -31,8 +31,9 @@ std::string digits(double v) {
     throw Error(Errc::invalid_argument, entry + "and a matrix is stored as " + type +
                                             " where its entries are finite: repair the matrix");
   const auto scaled = " or scale the matrix, such as by its diagonal (A.scale)";
-  const auto other =
-      to.name == kShortFloats[0].name ? std::string("keep float32,") : std::string("take bfloat16,");
+  const auto& wide = kShortFloats[0];
+  const bool held = to.name != wide.name && std::abs(v) <= wide.most && rounded(v, wide) != 0;
+  const auto other = held ? std::string("take bfloat16,") : std::string("keep A as it is,");
   if (std::abs(v) > 1)
     throw Error(Errc::invalid_argument, entry + "which " + type + " does not hold (" + digits(to.most) +
                                             " at most): " + other + scaled);
@@ -52,7 +53,8 @@ double rounded(double v, const ShortFloat& to) {
 
 template <class V>
 Csr<V> rounded(const Csr<V>& a, const ShortFloat& to) {
-  const auto values = allocate<V>(std::max<Offset>(a.nnz(), 1));
+  const bool pinned = a.values.place.memory == Memory::pinned;
+  const auto values = allocate<V>(std::max<Offset>(a.nnz(), 1), pinned ? Place{Memory::pinned} : Place{});
   std::atomic<Offset> wrong = kNoEntry;
   parallel_ranges(a.nnz(), kRoundedAtOnce, [&](std::int64_t k, std::int64_t last) {
     for (; k < last; ++k) {

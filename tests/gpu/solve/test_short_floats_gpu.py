@@ -53,6 +53,14 @@ def test_a_value_takes_two_bytes(short):
     assert abs((bytes_of[0] - bytes_of[1]) / a.nnz - 6) < 0.1
 
 
+def test_a_pinned_matrix_stays_pinned():
+    a = banded(5000, "float64").to(ps.pinned)
+    x = np.random.default_rng(9).standard_normal(5000)
+    for b in (a.store_as("float16"), a.scale(rows=x)):
+        y = b.dot(x, schedule=ps.ZeroCopy(device=0))
+        np.testing.assert_allclose(y, b.to_scipy() @ x, atol=1e-11)
+
+
 def test_refinement_of_a_matrix_on_the_gpu():
     a = (ps.generate.laplacian((40, 41, 42)) * (1 / 3)).to(ps.device(0))
     b = np.random.default_rng(8).standard_normal(a.shape[0])

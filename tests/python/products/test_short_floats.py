@@ -99,6 +99,16 @@ def test_bad_input():
         ps.csr_array(np.array([[1e-12]])).store_as("float16")
     with pytest.raises(ValueError, match=r"row 0.*finite"):
         ps.csr_array(np.array([[np.nan]])).store_as("bfloat16")
+    for short, v in (
+        ("float16", 1e300),
+        ("bfloat16", 1e300),
+        ("bfloat16", 1e-50),
+        ("float16", 1e-42),
+    ):
+        with pytest.raises(ValueError, match="keep A as it is"):
+            ps.csr_array(np.array([[v]])).store_as(short)
+    with pytest.raises(ValueError, match="zero"):
+        ps.linalg.refine(ps.csr_array(np.diag([1.0, 1e-50])), np.ones(2), inner="bfloat16")
     with pytest.raises(ValueError, match="bfloat16, float16"):
         a.store_as("float8")
     for dtype in (bool, np.complex128):
@@ -116,7 +126,7 @@ def test_refinement(short):
     assert len(info.inner_iterations) >= 4
     narrow = a._derived.refined[short]
     assert narrow.dtype == np.float32
-    np.testing.assert_array_equal(narrow.data, rounded(a.data.astype(np.float32), short))
+    np.testing.assert_array_equal(narrow.data, rounded(a.data, short).astype(np.float32))
 
 
 def test_refinement_of_an_ill_conditioned_matrix_says_so():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from multigrid_support import MATRICES, grid
+from multigrid_support import MATRICES, grid, plane_stress
 from penstock.linalg import multigrid
 from penstock.linalg._amg import finest
 from solve_support import residual
@@ -22,7 +22,7 @@ class Plan:
         self.core = _core.stream_plan(
             a._core, [-1], block_bytes=20_000, entry_bytes=entry, keep=False
         )
-        self.facts = self.core.facts()
+        self.facts = self.core.facts() | {"device_bytes": [1000]}
         self.foretold = {"device": None}
 
 
@@ -60,6 +60,23 @@ def test_levels_and_m_are_those_of_a_resident_matrix(monkeypatch, pinned, name, 
     np.testing.assert_allclose(
         m @ x, z, atol=(1e-3 if "precision" in how else 1e-8) * np.abs(z).max()
     )
+
+
+def test_blocks_and_vectors_of_the_near_nullspace(monkeypatch, pinned):
+    a, points = plane_stress(40)
+    for how in (
+        {"block_size": 2},
+        {"near_nullspace": ps.linalg.rigid_body_modes(points), "block_size": 2},
+        {"max_levels": 1, "smoother": "l1_jacobi"},
+        {"max_levels": 1, "max_coarse": 10},
+    ):
+        m, whole = ps.linalg.AMG(a, **how), resident(monkeypatch, a, **how)
+        assert m.levels == whole.levels and (len(m.levels) > 1) == ("block_size" in how)
+        x = np.random.default_rng(6).standard_normal(a.shape[0])
+        z = whole @ x
+        np.testing.assert_allclose(m @ x, z, atol=1e-8 * np.abs(z).max())
+    steps = m._hierarchy.finest_steps
+    assert m.explain().products == (0 if m._hierarchy.factored else steps - 1)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e30, 1e-30])
@@ -113,8 +130,12 @@ def test_memory_is_counted(pinned):
     need = plans + m._hierarchy.device_bytes
     with ps.options(device_memory=need):
         ps.linalg.AMG(a)
-    with ps.options(device_memory=need - 1), pytest.raises(MemoryError, match="keep=False"):
-        ps.linalg.AMG(a)
+    for less in (need - 1, plans, plans // 2):
+        with (
+            ps.options(device_memory=less),
+            pytest.raises(MemoryError, match="keep=False.*A.release"),
+        ):
+            ps.linalg.AMG(a)
 
 
 def test_new_values(monkeypatch, pinned):
@@ -123,9 +144,16 @@ def test_new_values(monkeypatch, pinned):
     m.update(3 * a)
     x = np.random.default_rng(7).standard_normal(a.shape[0])
     np.testing.assert_allclose(m @ x, resident(monkeypatch, 3 * a) @ x, atol=1e-8)
+    made = []
     monkeypatch.setattr(finest, "pinned_plan", lambda a, entry: None)
     with pytest.raises(ValueError, match="plan"):
         m.update(a)
+    host = ps.linalg.AMG(a)
+    monkeypatch.setattr(
+        finest, "pinned_plan", lambda a, entry: made.append(entry) or Plan(a, entry)
+    )
+    host.update(2 * a)  # levels of the CPU stay with it
+    assert host.gpu is None and not made
 
 
 def test_what_the_cpu_keeps(pinned):

@@ -26,8 +26,9 @@ class Finest(NamedTuple):
 
 
 def pinned_plan(a: csr_array, entry: int) -> Any:
-    """The plan by which GPUs stream a matrix in pinned memory, which they also read as it is; or None."""
-    return plan_for_gpus(a, entry) if a.place == "pinned" else None
+    """The plan by which GPUs alone stream a matrix in pinned memory, which they also read as it is; or None."""
+    plan = plan_for_gpus(a, entry) if a.place == "pinned" else None
+    return None if plan is None or min(plan.request.devices) < 0 else plan
 
 
 def streams(a: csr_array) -> bool:
@@ -39,6 +40,12 @@ def setup_seconds(a: csr_array) -> float:
     """What the link takes of a set-up, by the planner's prediction of a product."""
     foretold = pinned_plan(a, a.dtype.itemsize).foretold["device"]
     return 0.0 if foretold is None else SETUP_READS * float(foretold.seconds)
+
+
+def planned_like(a: csr_array, kind: np.dtype, before: Finest) -> None:
+    """Gives a matrix in pinned memory a plan like that of `before`, where it has none."""
+    if a.place == "pinned" and pinned_plan(a, kind.itemsize) is None:
+        plan_like(a, before.plan, kind.itemsize, PRODUCTS)
 
 
 def finest_of(a: csr_array, kind: np.dtype, precision: str | None) -> Finest | None:
@@ -64,7 +71,13 @@ def finest_of(a: csr_array, kind: np.dtype, precision: str | None) -> Finest | N
         taken += plan.facts["device_bytes"][0]
     product = _core.plan_op(plan.core, levels.name)
     budget = options.device_memory or 0
-    room = max(budget - taken, 1) if budget else 0
+    if budget and taken >= budget:
+        raise MemoryError(
+            f"AMG: the plans of A take {taken} of the {budget} bytes that options.device_memory allows, and leave none "
+            "for the levels: prepare A again with ps.Streamed(keep=False), allow more, or call A.release(), and the "
+            "CPU makes and applies the levels"
+        )
+    room = budget - taken if budget else 0
     return Finest(product.gpu, matrix, plan, _core.FinestLevel(product, kind.name, scale, room))
 
 
@@ -73,4 +86,4 @@ def _scale(a: csr_array) -> float:
     most = float(np.max(a.diagonal(), initial=0.0))
     if not (most > 0 and math.isfinite(most)):
         return 1.0
-    return float(math.ldexp(1.0, 1 - math.frexp(most)[1]))
+    return float(math.ldexp(1.0, min(1 - math.frexp(most)[1], 1023)))

@@ -85,8 +85,9 @@ class AMGExplanation:
 
 def with_link(told: AMGExplanation, plan: Any, hierarchy: Any, matrix_bytes: int) -> AMGExplanation:
     """The same, of a finest matrix of so many bytes that `plan` streams, in another form maybe."""
-    single = len(told.levels) == 1
-    products = 0 if single and told.factored else hierarchy.finest_steps * (1 if single else 2)
+    steps = hierarchy.finest_steps
+    single = len(told.levels) == 1  # solved exactly, or smoothed from zero
+    products = 2 * steps if not single else 0 if told.factored else steps - 1
     foretold, facts = plan.foretold["device"], plan.facts
     read = facts["streamed_bytes"] + facts["kept_bytes"]
     return replace(

@@ -98,14 +98,13 @@ class Ready:
             heard = None if step is None and told is None else call
             if self.inner is None:
                 return self._system(rhs.dtype).solve(self.method, rhs, x, self._limits, heard)
-            limits = self._limits
+            before = None
             if self._updates is not None and heard is None:
-                info, ended = updated(self._updates, self._exact, rhs, x, limits)
+                before, ended = updated(self._updates, self._exact, rhs, x, self._limits)
                 if ended:
-                    return info
-                limits = {**limits, "maxiter": max(limits["maxiter"] - info.iterations, 1)}
-            parts = (self.method, rhs, x, limits, self._inner_rtol, self.inner, heard)
-            return refined(self._exact, self._within, *parts)
+                    return before
+            parts = (self.method, rhs, x, self._limits, self._inner_rtol, self.inner, heard)
+            return refined(self._exact, self._within, *parts, before)
 
     def _system(self, dtype: np.dtype) -> System:
         if dtype not in self._systems:  # b may be of another type than A

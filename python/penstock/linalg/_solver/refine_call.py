@@ -35,8 +35,8 @@ def refine(
     where memory binds.
 
     Where A is on a GPU or has a plan for GPUs, `solver="cg"` with M None or "jacobi" is one search with float64 vectors
-    there: products are the copy's, and A computes the residual now and then in place of the recurrence's. Its
-    iterations are about those of float64, and `info.inner_iterations` has one number.
+    there: products are the copy's, and A computes the residual now and then in place of the recurrence's. From float32
+    its iterations are about those of float64. With `callback` or `progress` it begins anew at each step, as elsewhere.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ def refine(
         Its copy in lower precision is kept with it; `Solver(A, ..., inner="float32").explain()` counts the bytes.
     b, x0 : as for `cg`; b of shape (n,), (n, 1) or (n, k), a column after the other
     inner : "float32", "bfloat16" or "float16"
-        What the copy is stored in. Vectors and sums of the inner solves are float32 in any case. The copy's values are
-        rounded to 16 bits as by `A.store_as`, and travel packed where A has a plan for GPUs: a quarter of the bytes of
-        float64. That is for well-conditioned A: condition numbers up to some hundreds for bfloat16, some thousands for
-        float16. Entries out of range are refused.
+        What the copy is stored in. Vectors and sums of the inner solves are float32, or float64 in the one search. To
+        16 bits values are rounded as by `A.store_as`, and travel packed where A has a plan for GPUs: a quarter of the
+        bytes of float64. That is for well-conditioned A: condition numbers up to some hundreds for bfloat16, some
+        thousands for float16. Entries out of range are refused.
     solver : "cg", "pipecg", "bicgstab" or "gmres"
         The method of the corrections.
     M : preconditioner of the copy, or its name

@@ -46,7 +46,9 @@ def inner_copy(a: csr_array, inner: str) -> csr_array:
     def make() -> csr_array:
         here = a.to("host") if a.place == "device" else a
         with np.errstate(over="ignore"):
-            copy = here.astype(np.float32)
+            copy = (here.store_as(inner) if short else here).astype(
+                np.float32
+            )  # 16 bits are within float32
         lost = np.isinf(copy.data) & np.isfinite(here.data)
         if lost.any():
             value = float(here.data[int(lost.argmax())])
@@ -54,7 +56,6 @@ def inner_copy(a: csr_array, inner: str) -> csr_array:
                 f"A holds {value:.3g}, which float32 cannot (3.4e38 at most): divide A and b by {abs(value):.0e}, or "
                 "solve in float64"
             )
-        copy = copy.store_as(inner) if short else copy
         return copy.to(device(_core.ordinal(a._core))) if a.place == "device" else copy
 
     kept = a._derived.once("refined", dict)
@@ -63,7 +64,8 @@ def inner_copy(a: csr_array, inner: str) -> csr_array:
     copy = kept[inner]
     plan = plan_for_gpus(a, 8)
     if plan is not None and plan_for_gpus(copy, 4) is None:
-        with contextlib.suppress(MemoryError):  # the planner then decides how it travels
+        # Where it has no room, or the ring is too small for packed blocks, the planner decides how it travels.
+        with contextlib.suppress(MemoryError, ValueError, _core.NotCompiledError):
             plan_like(copy, plan, 8, PRODUCTS, "packed" if short else None)
     return copy
 
@@ -73,11 +75,16 @@ def updated(
 ) -> tuple[SolveInfo, bool]:
     """By reliable updates: info, and whether that is the result. Where it is not, `refined` goes on from x, or says why
     it cannot."""
+    first = x.copy()
     info = mixed.solve("cg", rhs, x, limits)
     info.inner_iterations = (info.iterations,)
-    if info == 0:  # without memory for its vectors the GPU only multiplies, and nobody has asked A
-        target = max(limits["rtol"] * float(np.linalg.norm(rhs)), limits["atol"])
-        return info, _residual(exact, rhs, x, np.empty_like(rhs)) <= target
+    # Without memory for its vectors the GPU only multiplies, and nobody has asked A.
+    r, target = np.empty_like(rhs), max(limits["rtol"] * float(np.linalg.norm(rhs)), limits["atol"])
+    info.residual = after = _residual(exact, rhs, x, r)
+    if info == 0:
+        return info, after <= target
+    if not after <= _residual(exact, rhs, first, r):
+        x[:] = first
     return info, info.iterations >= limits["maxiter"]
 
 
@@ -91,16 +98,21 @@ def refined(
     inner_rtol: float,
     precision: str,
     callback: Callable[..., Any] | None = None,
+    before: SolveInfo | None = None,
 ) -> SolveInfo:
     """`exact` has A in float64, `inner` its copy in `precision`. x holds the first guess and receives the result.
-    `callback(x, residual, inner iterations so far)` is called after each outer step."""
+    `callback(x, residual, inner iterations so far)` is called after each outer step. `before` is what reliable
+    updates did for the same solve, which counts."""
     begin = time.perf_counter()
     target = max(limits["rtol"] * float(np.linalg.norm(rhs)), limits["atol"])
     most, spent, moved = limits["maxiter"], 0, 0
+    steps: list[int] = []
+    if before is not None:
+        spent, moved, steps = before.iterations, before.vector_bytes, [before.iterations]
+        begin -= before.seconds
     r, d = np.empty_like(rhs), np.empty(rhs.size, inner.dtype)
     best = x.copy()
     residuals = [_residual(exact, rhs, x, r)]
-    steps: list[int] = []
     stop, reason = "", ""
     while not stop:
         if residuals[-1] <= target:

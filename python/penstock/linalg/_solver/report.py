@@ -87,7 +87,8 @@ def explain(
     rate = _rate(a, m, method)
     link = m.explain() if getattr(m, "streams", False) else None
     if link is not None:  # its finest matrix travels; the rest of a cycle is in the GPU's memory
-        rest = facts.products * (link.seconds + link.device_bytes / rate) + moved / rate
+        beside = (link.cycle_bytes - link.link_bytes) / rate
+        rest = facts.products * (link.seconds + beside) + moved / rate
     else:
         rest = (facts.products * kept + moved) / rate
     return SolverExplanation(

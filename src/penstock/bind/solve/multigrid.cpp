@@ -77,17 +77,30 @@ void build_narrow_there(const Csr<double>& a, AnyHierarchy& made, const AnyHiera
 }
 
 template <class T>
-void build_streamed(const Csr<T>& a, const AnyFinest& finest, AnyHierarchy& made,
-                    const AnyHierarchy* before) {
-  const auto* product = std::get_if<DeviceOp<T>>(&finest.product.op);
-  require(product, "AMG: the plan's vectors are of another type than the levels");
-  const StreamedFinest<T> streamed{*product, finest.memory, finest.block_nnz};
+void build_streamed_as(const Csr<T>& a, const AnyFinest& finest, AnyHierarchy& made,
+                       const AnyHierarchy* before, const StreamedFinest<T>& streamed) {
   if (finest.dtype == dtype_of<T>()) {
     build_there<T, T>(a, finest.scale, made, before, &streamed);
   } else if constexpr (std::same_as<T, float>) {
     build_there<double, float>(a, finest.scale, made, before, &streamed);
   } else {
     throw Error(Errc::not_compiled, "AMG: levels in float64 are for vectors in float64");
+  }
+}
+template <class T>
+void build_streamed(const Csr<T>& a, const AnyFinest& finest, AnyHierarchy& made,
+                    const AnyHierarchy* before) {
+  const auto* product = std::get_if<DeviceOp<T>>(&finest.product.op);
+  require(product, "AMG: the plan's vectors are of another type than the levels");
+  const StreamedFinest<T> streamed{*product, finest.memory, finest.block_nnz};
+  try {
+    build_streamed_as(a, finest, made, before, streamed);
+  } catch (const Error& e) {
+    const std::string what = e.what();
+    if (e.code() != Errc::out_of_memory || what.find(kRoomRemedy) != std::string::npos) throw;
+    throw Error(Errc::out_of_memory,
+                "AMG: beside the matrix, which is streamed, the levels do not fit the GPU (" + what +
+                    "): " + std::string(kRoomRemedy));
   }
 }
 

@@ -6,7 +6,8 @@ namespace penstock {
 
 template <class T, class V>
 Array<T> scaled_values(const Csr<V>& a, const T* rows, const T* cols) {
-  const auto out = allocate<T>(a.nnz());
+  const bool pinned = a.nnz() > 0 && a.indptr.place.memory == Memory::pinned;
+  const auto out = allocate<T>(a.nnz(), pinned ? Place{Memory::pinned} : Place{});
   for_row_ranges(a, [&](std::int64_t first, std::int64_t last) {
     for (auto r = first; r < last; ++r) {
       const auto factor = rows ? rows[r] : T(1);

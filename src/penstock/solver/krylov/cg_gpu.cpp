@@ -288,7 +288,7 @@ class DeviceCg {
         return;
       }
     }
-    if (!outcome_.settles(residual()) && outcome_.more()) begin();
+    if (!outcome_.settles(a_.exact ? known_ : residual()) && outcome_.more()) begin();
   }
   /// Brings x to the host, if the caller wants it there.
   void take_x() {

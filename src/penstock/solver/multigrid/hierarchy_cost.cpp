@@ -65,10 +65,11 @@ template <class T>
 std::int64_t Hierarchy<T>::device_bytes() const {
   constexpr auto kEntry = static_cast<std::int64_t>(sizeof(T));
   auto sum = inverse.bytes();
+  if (kEntry == 4) sum += 2 * kEntry * levels.front().a.rows;  // for vectors in float64
   for (std::size_t l = 0; l < levels.size(); ++l) {
     const auto& level = levels[l];
     if (l > 0 || !streamed()) sum += level.a.bytes();
-    sum += level.p.bytes() + level.r.bytes() +
+    sum += level.p.bytes() + level.r.bytes() + level.aggregates.of.bytes() +
            kEntry *
                (level.smoothing.weights.size +
                 level.a.rows * (l == 0 ? kOwnVectors : kOwnVectors + kAskedVectors + (cycle == AmgCycle::k)));

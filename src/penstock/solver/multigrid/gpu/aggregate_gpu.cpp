@@ -11,14 +11,23 @@
 namespace penstock {
 
 template <class T>
-Csr<T> condensed_on(const Csr<T>& a, std::int64_t block, Stream stream) {
+Csr<T> condensed_on(const Csr<T>& a, std::int64_t block, Stream stream, Offset block_nnz) {
   const auto vertices = a.rows / block;
   auto made = counted_on<T>(vertices, a.cols / block, stream, [&](Offset* out) {
-    each(vertices + 1, CountBlocks<T>{a.view(), block, vertices, out}, stream);
+    const auto count_rows = [&](const CsrView<T>& rows, const RowRange& range) {
+      const CountBlocks<T> step{rows, block, vertices, out};
+      each(range.rows / block, FromRow<CountBlocks<T>>{step, range.first / block}, stream);
+    };
+    for_rows(a, block_nnz, stream, count_rows, block);
+    each(1, FromRow<CountBlocks<T>>{{a.view(), block, vertices, out}, vertices}, stream);
   });
   const auto indices = scratch_on<Index>(made.nnz, stream);
   const auto values = scratch_on<T>(made.nnz, stream);
-  each(vertices, FillBlocks<T>{a.view(), block, made.matrix.indptr.data, indices.data, values.data}, stream);
+  const auto fill_rows = [&](const CsrView<T>& rows, const RowRange& range) {
+    const FillBlocks<T> step{rows, block, made.matrix.indptr.data, indices.data, values.data};
+    each(range.rows / block, FromRow<FillBlocks<T>>{step, range.first / block}, stream);
+  };
+  for_rows(a, block_nnz, stream, fill_rows, block);
   made.matrix.indices = indices, made.matrix.values = values;
   return made.matrix;
 }
@@ -93,7 +102,7 @@ Aggregates aggregate_on(const Csr<One>& graph, std::uint64_t seed, Stream stream
 }
 
 #define X(T)                                                                               \
-  template Csr<T> condensed_on(const Csr<T>&, std::int64_t, Stream);                       \
+  template Csr<T> condensed_on(const Csr<T>&, std::int64_t, Stream, Offset);               \
   template Strength<T> strength_on(const Csr<T>&, Array<const T>, double, Stream, Offset); \
   template Csr<One> strong_graph_on(const Csr<T>&, const Strength<T>&, Stream, Offset);
 X(float)

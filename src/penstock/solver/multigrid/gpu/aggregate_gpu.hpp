@@ -8,7 +8,7 @@
 namespace penstock {
 
 template <class T>
-Csr<T> condensed_on(const Csr<T>& a, std::int64_t block, Stream stream);
+Csr<T> condensed_on(const Csr<T>& a, std::int64_t block, Stream stream, Offset block_nnz = 0);
 
 template <class T>
 Strength<T> strength_on(const Csr<T>& a, Array<const T> inverse, double strength, Stream stream,

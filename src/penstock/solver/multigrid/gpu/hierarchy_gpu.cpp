@@ -76,7 +76,7 @@ template <class T>
 Aggregates groups_of(const Csr<T>& a, const Array<const T>& inverse, std::int64_t block, const AmgOptions& o,
                      int number, const Hierarchy<T>* before, Strength<T>& strong, Stream stream,
                      Offset block_nnz) {
-  const auto vertices = block == 1 ? a : condensed_on(a, block, stream);
+  const auto vertices = block == 1 ? a : condensed_on(a, block, stream, block_nnz);
   if (block > 1) block_nnz = 0;  // the condensed matrix is in the device's memory
   strong = strength_on(vertices, block == 1 ? inverse : inverse_diagonal_on(vertices, stream), o.strength,
                        stream, block_nnz);
@@ -85,14 +85,19 @@ Aggregates groups_of(const Csr<T>& a, const Array<const T>& inverse, std::int64_
                       o.seed + static_cast<std::uint64_t>(number), stream);
 }
 
+/// Copies of a matrix that travels may be under way where something throws.
+struct DrainAtEnd {
+  Stream stream;
+  ~DrainAtEnd() { drain(stream); }
+};
+
 /// Throws Error{out_of_memory} where `bytes` of levels and vectors exceed what may be taken.
 void require_within(std::int64_t bytes, std::int64_t allowed, const std::string& what) {
   if (allowed == 0 || bytes <= allowed) return;
-  throw Error(Errc::out_of_memory,
-              "AMG: beside the matrix, which is streamed, " + what + " " + std::to_string(bytes) +
-                  " bytes of the GPU's memory, and " + std::to_string(allowed) +
-                  " are allowed: allow more (ps.options(device_memory=...)), let the plan keep less "
-                  "(A.prepare(schedule=ps.Streamed(keep=False))), or take precision='float32'");
+  throw Error(Errc::out_of_memory, "AMG: beside the matrix, which is streamed, " + what + " " +
+                                       std::to_string(bytes) + " bytes of the GPU's memory, and " +
+                                       std::to_string(allowed) +
+                                       " are left by the plan: " + std::string(kRoomRemedy));
 }
 
 /// What the set-up of a finest level of n rows takes at least: the smoother's vectors, and row offsets of the strong entries and of P and R.
@@ -112,6 +117,7 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
   require_blocks(a.rows, a.cols, o.block);
   const OwnedStream owned(where);
   const Stream stream = owned;
+  const DrainAtEnd drained{stream};
   require(
       o.symmetric || !streamed,
       "AMG of a matrix that is streamed is for symmetric matrices: call A.release(), and the CPU makes and "
@@ -168,7 +174,9 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy_on(const Csr<T>& a,
     const auto here = copied(last.a, Place{}, stream);
     h->inverse = uploaded(DenseSolve(here, kZeroPivot<T>).template inverse<T>(), stream);
   } else {
-    last.smoothing = smoothing_of(last, last.smoothing.weights, o.l1_jacobi, kLastSteps, stream);
+    const bool travels = streamed && h->levels.size() == 1;
+    const auto block_nnz = travels ? finest_block(streamed->block_nnz, streamed->memory) : 0;
+    last.smoothing = smoothing_of(last, last.smoothing.weights, o.l1_jacobi, kLastSteps, stream, block_nnz);
     synchronize(stream);
   }
   if (streamed) require_within(h->device_bytes(), streamed->memory, "the levels take");

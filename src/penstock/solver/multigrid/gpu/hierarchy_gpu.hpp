@@ -1,9 +1,18 @@
 #pragma once
+#include <string_view>
+
 #include "penstock/core/device.hpp"
 #include "penstock/solver/multigrid/gpu/setup_steps.hpp"
 #include "penstock/solver/multigrid/hierarchy.hpp"
 
 namespace penstock {
+
+/// What to do where the levels of a matrix that is streamed do not fit.
+inline constexpr std::string_view kRoomRemedy =
+    "allow more (ps.options(device_memory=...)), let the plan keep less "
+    "(A.prepare(schedule=ps.Streamed(keep=False))), take precision='float32', or call A.release(), and the "
+    "CPU makes "
+    "and applies the levels";
 
 /// How a finest matrix that is not in the device's memory is used there. The device and the CPU both read it: it is in pinned memory.
 template <class T>

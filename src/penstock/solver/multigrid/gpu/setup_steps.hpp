@@ -196,8 +196,8 @@ struct FillStrong {
   X(FromRow<InvertDiagonal<T>>)            \
   X(FromRow<SumRow<T, T>>)                 \
   X(StartVectors<T>)                       \
-  X(CountBlocks<T>)                        \
-  X(FillBlocks<T>)                         \
+  X(FromRow<CountBlocks<T>>)               \
+  X(FromRow<FillBlocks<T>>)                \
   X(FromRow<LargestStrength<T>>)           \
   X(FromRow<CountStrong<T>>)               \
   X(FromRow<FillStrong<T>>)

@@ -14,12 +14,14 @@ struct RowRange {
   Offset nnz = 0;
 };
 
-/// Ranges of rows with `most` entries each, or a single row. `offsets` is read by the CPU.
-inline std::vector<RowRange> ranges_of(const Offset* offsets, std::int64_t rows, Offset most) {
+/// Ranges of rows with `most` entries each, or a single vertex; a vertex has `rows_of_vertex` of them. `offsets` is read by the CPU.
+inline std::vector<RowRange> ranges_of(const Offset* offsets, std::int64_t rows, Offset most,
+                                       std::int64_t rows_of_vertex = 1) {
   std::vector<RowRange> out;
   for (std::int64_t first = 0; first < rows;) {
     const auto* end = std::upper_bound(offsets + first + 1, offsets + rows + 1, offsets[first] + most) - 1;
-    const auto last = std::max<std::int64_t>(end - offsets, first + 1);
+    const auto whole = (end - offsets) / rows_of_vertex * rows_of_vertex;
+    const auto last = std::max<std::int64_t>(whole, first + rows_of_vertex);
     out.push_back({first, last - first, offsets[last] - offsets[first]});
     first = last;
   }
@@ -37,9 +39,9 @@ struct FromRow {
 /// f(view, range) for ranges of rows of A, in order: `view` has the rows up to the end of the range, and those of the range may be read,
 /// under their own numbers. With a block of 0 A is in the device's memory, and there is one range.
 template <class T, class F>
-void for_rows(const Csr<T>& a, Offset block, Stream stream, F&& f) {
+void for_rows(const Csr<T>& a, Offset block, Stream stream, F&& f, std::int64_t rows_of_vertex = 1) {
   if (block == 0) return f(a.view(), RowRange{0, a.rows, a.nnz()});
-  for (const auto& range : ranges_of(a.indptr.data, a.rows, block)) {
+  for (const auto& range : ranges_of(a.indptr.data, a.rows, block, rows_of_vertex)) {
     poll_interrupt();
     const auto at = a.indptr.data[range.first];
     const auto indptr = scratch_on<Offset>(range.rows + 1, stream);
