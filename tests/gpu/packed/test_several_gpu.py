@@ -44,7 +44,8 @@ def gpus(request):
 
 
 def budget(lists, near, gpus, part_bytes):
-    """Bytes with which about such a share of the packed lists stays on each GPU."""
+    """Bytes with which about such a share of the packed lists stays on each GPU, or some more: a GPU that packs takes
+    more than they have in the end."""
     own, shared = part_bytes
     parts = _core.gpu_parts(lists._core, gpus, "packed").facts()["parts"]
     needed = [
@@ -83,7 +84,7 @@ def test_betweenness(name, gpus):
             assert event["sources"] == k and event["on_cpu"] == 0
 
 
-@pytest.mark.parametrize("near", [0.5, 0])
+@pytest.mark.parametrize("near", [0.2, 0])
 @pytest.mark.parametrize("name", ["late_hub", "rmat_16", "random_order", "directed"])
 def test_betweenness_where_lists_come_over_the_link(name, near, gpus):
     a = shape(name)
@@ -127,7 +128,7 @@ def test_pagerank(name, gpus):
             assert np.array_equal(got, alone), (name, how)  # in every run, on one GPU or several
 
 
-@pytest.mark.parametrize("near", [0.5, 0])
+@pytest.mark.parametrize("near", [0.2, 0])
 def test_pagerank_where_lists_come_over_the_link(near, gpus):
     for name in ("hubs", "directed", "rmat_16"):
         a = shape(name)
@@ -160,7 +161,7 @@ def test_triangles(name, gpus):
         assert 3 * total == expected.sum(), (name, how)
 
 
-@pytest.mark.parametrize("near", [0.5, 0])
+@pytest.mark.parametrize("near", [0.2, 0])
 def test_triangles_where_lists_come_over_the_link(near, gpus):
     a = simple(ps.csr_array._wrap(named("rmat_16")._core))  # without lists on a GPU
     expected = ps.csgraph.triangles(a, device="cpu")
