@@ -181,6 +181,7 @@ def knows_gpu_graph(
     graph: csr_array, gpus: list[int], placement: str, share: int = 1, distance_bytes: int = 0
 ) -> bool:
     """Whether `gpu_graph`, or `gpu_parts` for several GPUs, would make nothing anew."""
+    known: Any
     if len(gpus) > 1:
         known = graph._derived.gpu_parts
         return known is not None and known[0][:3] == _parts_key(gpus, placement, share)

@@ -69,6 +69,7 @@ def one_way(
     if graph.place == "device":
         raise ValueError(ON_ITS_GPU)
     home = settle_one_way(graph, gpus, placement, packs, *part_bytes)
-    if home.share == 2:  # searches have placed them, cut as the edges that they reverse
-        return graph._derived.gpu_parts[1]
+    placed = graph._derived.gpu_parts
+    if home.share == 2 and placed is not None:  # by searches, cut as the edges that they reverse
+        return placed[1]
     return gpu_parts(graph, gpus, home.placement, home.share, part_bytes=part_bytes)

@@ -308,8 +308,8 @@ def _told(
     else:
         setup = gpu_pack_seconds(graph, gpus[0], len(set(gpus)))
     if knows_gpu_graph(graph, gpus, placement, share, 4 if paths and lists == "packed" else 0):
-        there = graph._derived.gpu_graph if several == 1 else graph._derived.gpu_parts
-        if function not in _TAKES or leaves(there[1], *_takes(function, gpus)):
+        placed: Any = graph._derived.gpu_graph if several == 1 else graph._derived.gpu_parts
+        if function not in _TAKES or leaves(placed[1], *_takes(function, gpus)):
             setup = 0.0
     return SearchPlan(
         function=function,

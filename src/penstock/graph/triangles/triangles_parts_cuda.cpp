@@ -24,8 +24,7 @@ struct PartCounts {
         counts(g, 1, "counters"),
         chunks(g, most_chunks, "the chunks of long lists"),
         cells(g, each ? g.all_vertices() : 0, "the triangles of all vertices"),
-        arrived(g, each ? g.vertices() : 0, "the triangles of the vertices"),
-        counted(g.where()) {}
+        arrived(g, each ? g.vertices() : 0, "the triangles of the vertices") {}
   ~PartCounts() { drain(g.stream()); }
   PartCounts(const PartCounts&) = delete;
   PartCounts& operator=(const PartCounts&) = delete;
@@ -34,7 +33,6 @@ struct PartCounts {
   Taken<gpu::TriangleCounts> counts;
   Taken<gpu::ListPiece> chunks;
   Taken<unsigned long long> cells, arrived;
-  OwnedEvent counted;
 };
 
 /// A part's lists as another GPU reads them.
@@ -116,7 +114,6 @@ void count_part(Counted& all, GpuParts& g, int me, const TrianglesGpuOptions& op
     if (me == 0) poll_interrupt();
   }
   copy_async(&found, own.counts.data(), sizeof found, stream);
-  record(own.counted, stream);
   synchronize(stream);
   all.totals[std::size_t(me)] = static_cast<std::int64_t>(found.total);
   all.team.meet();
