@@ -108,7 +108,7 @@ def louvain(
     if gpu is None:
         labels, levels = _core.louvain(readable(graph)._core, *asked)
     else:
-        lists = _lists_on(graph, gpu, home, unweighted)
+        lists = _roomy_lists(graph, gpu, home, unweighted)
         labels, levels = _core.louvain_gpu(lists, graph._core, _weighed(graph, unweighted), *asked)
     return (labels, levels or [labels.copy()]) if return_levels else labels
 
@@ -206,7 +206,7 @@ def label_propagation(
     if gpu is None:
         labels = _core.label_propagation(readable(graph)._core, *asked)
     else:
-        lists = _lists_on(graph, gpu, home, unweighted)
+        lists = _roomy_lists(graph, gpu, home, unweighted)
         labels = _core.label_propagation_gpu(
             lists, graph._core, _weighed(graph, unweighted), *asked
         )
@@ -296,6 +296,16 @@ def _reads_pattern(graph: csr_array, unweighted: bool) -> bool:
 def _lists_on(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any:
     packs = _reads_pattern(graph, unweighted)
     return one_way(graph, [gpu], home, packs, _core.community_vertex_bytes())
+
+
+def _roomy_lists(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any:
+    """The lists, which leave room for the vertices where they may be in pinned memory instead."""
+    lists = _lists_on(graph, gpu, home, unweighted)
+    facts = lists.facts()
+    short = facts["room_bytes"] < _core.community_bytes(facts["vertices"])
+    if short and home == "auto" and facts["placement"] == "device" and graph.place != "device":
+        return _lists_on(graph, gpu, "pinned", unweighted)
+    return lists
 
 
 def _weighed(graph: csr_array, unweighted: bool) -> Any:

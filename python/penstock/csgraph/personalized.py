@@ -6,6 +6,8 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock._plan.options import options
@@ -45,8 +47,8 @@ def personalized_pagerank(
         True: also return what happened, and do not raise where max_iter was not enough.
     device : as for `bfs`, but one GPU
         A GPU keeps the vectors in its memory, 24 bytes a vertex and source; where these exceed what is free, or
-        `ps.options.device_memory`, it takes the sources in groups. It reads A in its memory, if A is there, and else in
-        pinned memory, to which A is copied once.
+        `ps.options.device_memory`, it takes the sources in groups. It reads the edges by their ends: of a symmetric
+        pattern A itself, else a copy that is made once and kept, on the GPU if A is there, or in pinned memory.
 
     Returns
     -------
@@ -54,8 +56,9 @@ def personalized_pagerank(
     info : dict, where asked for, of "iterations" (int), "change" (float, the largest of the last step), "converged"
         (bool) and "vectors" ("cpu" or "gpu").
 
-    The same bits for any number of threads; on a GPU others, which are the same in every run. All columns take as many
-    steps as the slowest needs, so that a column differs from the one that is found alone by what `tol` leaves open.
+    The same bits for any number of threads; on a GPU others, which are the same in every run with the same groups. All
+    columns of a group, which on the CPU are all of them, take as many steps as the slowest needs, so that a column
+    differs from the one that is found alone by what `tol` leaves open.
     Steps over a pattern start in float32, as those of `pagerank`. Takes 16 bytes an entry of the result: give some tens
     of sources a call.
 
@@ -77,11 +80,12 @@ def personalized_pagerank(
     steps = operator.index(max_iter)
     if steps < 0:
         raise ValueError(f"max_iter={max_iter} must be zero or more")
-    into, out, _ = _into(_edges(readable(graph), weighted))
+    into, out, symmetric = _into(_edges(readable(graph), weighted))
     if gpu is None:
         found = _core.personalized_pagerank(into._core, out, some, alpha, tol, steps)
     else:
-        there = _read_by(into, gpu, graph.place == "device")
+        same = symmetric and graph.dtype == np.bool_ and graph.place in ("device", "pinned")
+        there = graph if same else _read_by(into, gpu, graph.place == "device")
         room = options.device_memory or _core.gpu_info(gpu)["free_bytes"] * 7 // 8
         found = _core.personalized_pagerank_on(
             there._core, out, some, alpha, tol, steps, gpu, int(room)

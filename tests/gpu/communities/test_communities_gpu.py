@@ -56,6 +56,13 @@ def graph(request):
     return GRAPHS[request.param]()
 
 
+def test_graphs_have_vertices_of_every_class():
+    """Of small tables, larger ones, those of blocks, and those in global memory (moves.hpp)."""
+    degrees = np.diff(GRAPHS["pattern"]().indptr)
+    for least, most in ((1, 42), (43, 170), (171, 1365), (1366, 2**31)):
+        assert np.any((degrees >= least) & (degrees <= most))
+
+
 def agree(A, there, unweighted=False, **how):
     for seed in (0, 5):
         asked = {"unweighted": unweighted, "seed": seed}
@@ -111,8 +118,10 @@ def test_networkx_agrees_about_modularity():
     A = rmat(9, 8, np.float64)
     labels = cg.louvain(A, device=0)
     G = nx.from_scipy_sparse_array(A.to_scipy())
+    theirs = nx.community.modularity(G, nx.community.louvain_communities(G, seed=1))
     sets = [set(np.flatnonzero(labels == c).tolist()) for c in range(labels.max() + 1)]
     assert nx.community.modularity(G, sets) == pytest.approx(cg.modularity(A, labels), abs=1e-9)
+    assert cg.modularity(A, labels) >= 0.97 * theirs
 
 
 @pytest.mark.gpu_small

@@ -140,6 +140,8 @@ def test_awkward_graphs():
 def test_weights_far_apart():
     A = undirected(6, [0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3], [1e30] * 6 + [1e10])
     assert louvain(A).tolist() == [0, 0, 0, 1, 1, 1]
+    with pytest.raises(ValueError, match="more than a float64 holds: scale them"):
+        louvain(undirected(3, [0, 1], [1, 2], [1e308, 1e308]))
     tiny = undirected(6, [0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3], [1e-300] * 6 + [1e-303])
     assert louvain(tiny).tolist() == [0, 0, 0, 1, 1, 1]
 

@@ -50,6 +50,7 @@ nb::object as_levels(const std::vector<std::vector<Index>>& levels) {
 void communities_on_device(nb::module_& m) {
   m.def("community_vertex_bytes", &community_vertex_bytes,
         "Bytes of a GPU that communities take for each vertex, beside its list.");
+  m.def("community_bytes", &community_bytes, nb::arg("vertices"), "The same of so many vertices.");
   m.def(
       "louvain_gpu",
       []([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,

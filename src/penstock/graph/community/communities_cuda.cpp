@@ -23,7 +23,7 @@ class WeightsThere {
     if (can_read(g.where(), from.place)) {
       data_ = from.data;
     } else if (g.placement() == EdgePlacement::device &&
-               g.left() >= from.size + g.vertices() * community::kMoveVertexBytes) {
+               g.left() >= from.size + community_bytes(g.vertices())) {
       copy_.emplace(g, from.size, "the weights");
       data_ = copy_->data();
       copy_async(copy_->data(), from.data, from.size, g.stream());
@@ -51,7 +51,7 @@ auto over_lists(GpuGraph& g, const EdgeWeights& weights, F&& f) {
   const GraphTurn turn(g, nullptr);
   g.make_room(g.facts().room());
   const WeightsThere weighed(g, weights);
-  const auto vertex_bytes = g.vertices() * community::kMoveVertexBytes;
+  const auto vertex_bytes = community_bytes(g.vertices());
   const auto of_vertices = g.set_aside(vertex_bytes, "the vertices' communities");
   const auto left = std::max<std::int64_t>(g.left(), 0);
   const auto of_levels = g.set_aside(left, "graphs of communities");

@@ -19,8 +19,9 @@ Communities louvain_gpu(GpuGraph& g, const EdgeWeights& weights, const Community
                         bool by_level);
 Array<Index> label_propagation_gpu(GpuGraph& g, const EdgeWeights& weights, int passes, std::uint64_t seed);
 
-/// What a vertex takes on a GPU, beside its list, at most.
+/// What a vertex takes on a GPU, beside its list, at most; and what so many take, with what there is at least.
 std::int64_t community_vertex_bytes();
+std::int64_t community_bytes(std::int64_t vertices);
 
 /// The same as kernels find, found by the CPU as the device.
 template <class V>

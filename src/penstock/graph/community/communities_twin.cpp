@@ -5,6 +5,9 @@
 namespace penstock {
 
 std::int64_t community_vertex_bytes() { return community::kMoveVertexBytes; }
+std::int64_t community_bytes(std::int64_t vertices) {
+  return vertices * community::kMoveVertexBytes + community::kLeastBytes;
+}
 
 namespace {
 

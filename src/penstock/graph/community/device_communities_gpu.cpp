@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/graph/community/device_level_run.hpp"
@@ -89,9 +90,10 @@ Communities louvain_on(const DeviceCommunities& g, const CommunityOptions& o, bo
     const MoveRule rule{.scale = o.resolution / all,
                         .seed = drawn(o.seed, static_cast<std::uint64_t>(number)),
                         .rounds = kRounds};
-    auto found = move_on(level, rule, {kMostPassesOfALevel, tolerance_of(number) * all}, g.room, stream);
+    const DeviceRoom left{std::max<std::int64_t>(g.room.bytes - level.device_bytes(), 0)};
+    auto found = move_on(level, rule, {kMostPassesOfALevel, tolerance_of(number) * all}, left, stream);
     if (found.moved == 0) break;
-    auto coarse = join_on(level, found, g.room, stream);
+    auto coarse = join_on(level, found, left, stream);
     if (coarse.vertices == level.vertices) break;
     if (number == 0) result = found.labels;
     else each(result.size, Compose{found.labels.data, result.data}, stream);
@@ -134,6 +136,7 @@ double units_of_weights(const Csr<V>& a) {
     double all = 0;
     for (const auto sum : sums) all += sum;
     if (!(all > 0)) return 1;
+    require(std::isfinite(2 * all), "the weights add up to more than a float64 holds: scale them");
     // Loops count twice, and each weight is rounded up by half a unit at most.
     constexpr int kBits = 52;
     int exponent = 0;

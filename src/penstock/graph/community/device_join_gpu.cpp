@@ -12,8 +12,7 @@ namespace penstock::community {
 namespace {
 
 // Of keys and weights twice, and the places of heads; beside them, what a sort takes.
-constexpr std::int64_t kChunkEntryBytes = 44;
-constexpr Offset kLeastChunk = 1 << 16, kMostChunk = 1 << 28;
+constexpr Offset kMostChunk = 1 << 28;
 
 struct JoinedEntries {
   Array<Index> indices;
@@ -44,7 +43,6 @@ struct Ordered {
   Array<Index> vertices;
   Array<Offset> before;
   std::int64_t communities = 0;
-  Offset longest = 0;
 };
 
 class Joining {
@@ -59,6 +57,10 @@ class Joining {
         bits_(bits_below(ordered.communities + 1)),
         most_(std::max(std::min({room.bytes / 2 / kChunkEntryBytes, level.entries, kMostChunk}),
                        std::min(level.entries, kLeastChunk))) {}
+
+  ~Joining() { drain(stream_); }  // what is in pinned memory is written, and copied
+  Joining(const Joining&) = delete;
+  Joining& operator=(const Joining&) = delete;
 
   DeviceLevel run() {
     const auto count = ordered_.communities;

@@ -12,6 +12,8 @@
 // functions is there twice: as kernels, and for the CPU as a device, with the same results number by number.
 namespace penstock::community {
 
+static_assert(kHubPiece % kPackedPiece == 0);
+
 enum class WeightKind : std::uint8_t { none, real32, real64, units };
 
 /// The lists of all vertices, and the weights of their entries at the same positions. Reals are rounded to multiples of 1 / factor, a

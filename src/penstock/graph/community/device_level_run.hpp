@@ -39,10 +39,23 @@ struct DeviceLevel {
   Array<Index> indices;
   Array<std::int64_t> weights;
   std::int64_t outward = 0;  // the weight of all entries
+
+  /// What it holds of the device's memory.
+  std::int64_t device_bytes() const {
+    const auto of = [](const auto& some) { return some.place.memory == Memory::device ? some.bytes() : 0; };
+    return of(indptr) + of(indices) + of(weights);
+  }
 };
 
-/// Bytes that moving takes for each vertex, joining not included.
+// Of keys and weights twice, and the places of heads; beside them, what a sort takes. Chunks and tables for long lists are of this
+// size where no more memory is left.
+inline constexpr std::int64_t kChunkEntryBytes = 44;
+inline constexpr Offset kLeastChunk = 1 << 12, kLeastArena = 1 << 12;
+
+/// Bytes that moving takes for each vertex, joining not included, and what it takes at least.
 inline constexpr std::int64_t kMoveVertexBytes = 64;
+inline constexpr std::int64_t kLeastBytes = 256 << 10;
+static_assert(kLeastBytes >= kLeastChunk * kChunkEntryBytes + kLeastArena * 16);
 
 struct DevicePasses {
   int most = 1;

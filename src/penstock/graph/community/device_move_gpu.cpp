@@ -11,7 +11,7 @@ namespace penstock::community {
 namespace {
 
 constexpr std::int64_t kHubSlotBytes = sizeof(Index) + sizeof(std::int64_t);
-constexpr std::int64_t kLeastArena = 1 << 16, kMostArena = 1 << 23;  // slots for hubs
+constexpr std::int64_t kMostArena = 1 << 23;  // slots for hubs
 
 /// The vertices of a level by class; those with long lists are known to the host, too.
 struct Classes {
@@ -67,7 +67,7 @@ class HubRounds {
     pieces_ = held<Offset>(2 * count_, stream);  // a batch has one more than hubs
     tables_ = held<Offset>(2 * count_, stream);
   }
-  ~HubRounds() { synchronize(stream_); }  // copies from host memory
+  ~HubRounds() { drain(stream_); }  // copies from host memory
   HubRounds(const HubRounds&) = delete;
   HubRounds& operator=(const HubRounds&) = delete;
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <bit>
 #include <cstdint>
 
 #include "penstock/format/csr.hpp"
@@ -81,8 +80,9 @@ constexpr std::uint32_t home_of(Index c, int log_slots) {
 /// Slots for the communities around a vertex with so many edges, and for its own: two thirds are taken at most.
 constexpr int log_slots_for(std::int64_t edges) {
   const auto slots = static_cast<std::uint64_t>(edges + 1) * 3 / 2;
-  const int log = static_cast<int>(std::bit_width(slots - 1));
-  return log < kLeastLog ? kLeastLog : log;
+  int log = kLeastLog;  // by steps: std::bit_width of 64 bits is wrong in kernels of nvcc 13.0
+  while ((std::uint64_t{1} << log) < slots) ++log;
+  return log;
 }
 
 // Vertices by their degrees: a warp with a small table, a warp with a larger one, a block; tables in global memory.

@@ -162,7 +162,8 @@ PageRankResult personalized_pagerank_on(const Csr<V>& in, std::span<const double
     all.ranks = allocate<double>(0);
     return all;
   }
-  const auto together = room / (kBytesOfARank * n);
+  const auto together =
+      std::max<std::int64_t>(room - n * std::int64_t(sizeof(double)), 0) / (kBytesOfARank * n);
   if (together == 0)
     throw Error(Errc::out_of_memory, "PageRank of one source takes " + std::to_string(kBytesOfARank * n) +
                                          " bytes of a GPU for " + std::to_string(n) + " vertices, and " +
@@ -170,7 +171,7 @@ PageRankResult personalized_pagerank_on(const Csr<V>& in, std::span<const double
                                          " are there for it: compute on the CPU, with device=\"cpu\"");
   const UseDevice use(where);
   const OwnedStream stream(where);
-  DeviceProduct<V> product(in, where);
+  DeviceProduct<V> product(in, where, true);
   const auto out_there = sent(out, stream);
   const auto pinned = [&](std::int64_t count) -> Array<double> {
     auto owner = reuse_bytes(count * static_cast<std::int64_t>(sizeof(double)), place);

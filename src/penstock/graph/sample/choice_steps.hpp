@@ -5,7 +5,7 @@
 #include "penstock/graph/sample/table_steps.hpp"
 
 // The steps that draw edges by weights, or of those that are not too late, on a device. Edges of all vertices of a hop are looked at
-// side by side, so that a vertex of many edges takes no longer than others.
+// side by side; only sums of weights are taken by one thread a vertex.
 namespace penstock::graph {
 
 struct EdgeValues {
@@ -124,15 +124,20 @@ struct MarkSmallest {
   }
 };
 
-/// The weights of each vertex's edges up to each of them, in the order of one thread.
-struct SumWeights {
-  const Offset* starts;
+struct TakeWeights {
   const std::int64_t* listed;
   EdgeValues weights;
+  double* taken;
+  constexpr void operator()(std::int64_t k) const { taken[k] = weights.at(listed[k]); }
+};
+/// Replaces the weights of each vertex's edges by their sums up to each of them, in the order of one thread: the CPU's bits. So a
+/// vertex of many edges takes a thread long.
+struct SumWeights {
+  const Offset* starts;
   double* sums;
   constexpr void operator()(std::int64_t row) const {
     double sum = 0;
-    for (auto k = starts[row]; k < starts[row + 1]; ++k) sums[k] = sum += weights.at(listed[k]);
+    for (auto k = starts[row]; k < starts[row + 1]; ++k) sums[k] = sum += sums[k];
   }
 };
 struct IsTooMuch {

@@ -94,7 +94,8 @@ DrawnEdges draw_by_sums(const HopRows& hop, const ListedEdges& listed, const Edg
                         Stream stream) {
   const auto* const starts = listed.starts.data;
   const auto sums = scratch<double>(listed.edges.size, stream);
-  each(hop.rows, SumWeights{starts, listed.edges.data, weights, sums.data}, stream);
+  each(listed.edges.size, TakeWeights{listed.edges.data, weights, sums.data}, stream);
+  each(hop.rows, SumWeights{starts, sums.data}, stream);
   require(find_first(hop.rows, IsTooMuch{starts, sums.data}, stream) == kNone,
           "the weights of a row add up to more than a float64 holds: scale them");
   DrawnEdges out{scratch<Offset>(hop.rows + 1, stream), {}};

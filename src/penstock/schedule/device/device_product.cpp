@@ -71,10 +71,10 @@ bool has_rows(const DenseView<T>& v) {
 }  // namespace
 
 template <class V>
-DeviceProduct<V>::DeviceProduct(Csr<V> a, Where where) : a_(std::move(a)), where_(where) {
+DeviceProduct<V>::DeviceProduct(Csr<V> a, Where where, bool in_place) : a_(std::move(a)), where_(where) {
   for (const Place place :
        {a_.indptr.place, a_.indices.place, is_pattern<V> ? a_.indices.place : a_.values.place})
-    if (!can_read(where, place) || (where.is_gpu() && place != device_place(where)))
+    if (!can_read(where, place) || (where.is_gpu() && !in_place && place != device_place(where)))
       throw Error(Errc::not_accessible, "the matrix has entries in " + std::string(name(place.memory)) +
                                             " memory: move all of it to one GPU, with A.to(ps.device(0))");
 }

@@ -17,8 +17,9 @@ namespace penstock {
 template <class V>
 class DeviceProduct {
  public:
-  /// Throws Error{not_accessible} unless `where` reads all of the matrix's arrays.
-  DeviceProduct(Csr<V> a, Where where);
+  /// Throws Error{not_accessible} unless all of the matrix's arrays are in the memory of `where`; with `in_place`, unless it reads
+  /// them, which may be over the link.
+  DeviceProduct(Csr<V> a, Where where, bool in_place = false);
   /// Waits for what is queued: the arrays may be freed next.
   ~DeviceProduct();
   DeviceProduct(const DeviceProduct&) = delete;
