@@ -72,8 +72,8 @@ class GpuOptions:
     placement : "auto", "pinned", "host_alloc", "managed_read_mostly", "managed_accessed_by", "device" or "packed"
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
         device memory where they fit, else in place, their pages locked. "packed": lists of 4 to 17 bits an edge, and
-        for `sssp` the bits of its length, in device memory; of `sssp` on one GPU, else on several, too. The GPU packs
-        them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
+        for `sssp` the bits of its length, in device memory; `sssp` reads them on one GPU, the others on several, too.
+        The GPU packs them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
         (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one. Triangles are
         counted over packed lists of oriented edges. Packed lists of `louvain` and `label_propagation` have no weights.
     sample : 0, 4, 8 or 16, optional
