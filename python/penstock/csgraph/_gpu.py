@@ -314,9 +314,11 @@ def _partly(
     if known is not None and known[0][:2] == (gpu, "packed") and not known[0][3]:
         return "packed", "searches have placed them"
     share = far / max(1, 4 * graph.nnz)
-    packed_seconds = derived.link_calls * _FAR_PASSES * far / _rate(graph, gpu)
-    if packed["sample_size"]:
-        packed_seconds = min(packed_seconds, share * derived.link_seconds)
+    packed_seconds = share * derived.link_seconds
+    if not packed["sample_size"]:
+        packed_seconds = max(
+            packed_seconds, derived.link_calls * _FAR_PASSES * far / _rate(graph, gpu)
+        )
     spared = derived.link_seconds - packed_seconds + ahead * (1 - share)
     price = 0.0
     if derived.packed_lists is None:
@@ -366,7 +368,7 @@ def _price(graph: csr_array, gpus: list[int]) -> float:
 
 def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
     """Adds up what traversals take whose lists come over the link."""
-    if graph._derived.packed_lists is None and there.facts()["placement"] == "pinned":
+    if there.facts()["placement"] == "pinned":
         graph._derived.link_seconds += told.get("seconds", 0.0)
         graph._derived.link_calls += 1
 

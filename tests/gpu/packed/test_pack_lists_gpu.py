@@ -97,8 +97,9 @@ def test_lists_that_exceed_the_budget(name, near, piece):
                 levels = ps.csgraph.bfs(a, start, device=0, gpu_options=how)
                 assert np.array_equal(levels, ps.csgraph.bfs(a, start, device="cpu"))
         want = ps.csgraph.connected_components(a, device="cpu")
-        for counted in (False, False, True):  # later ones read links that the first one kept
-            on = GpuOptions(placement="packed", counted=counted)
+        # Without a sample, later ones read links that the first one kept.
+        for slots, counted in ((4, False), (0, False), (0, False), (0, True)):
+            on = GpuOptions(placement="packed", sample=slots, counted=counted)
             with ps.record() as told:
                 count, labels = ps.csgraph.connected_components(a, device=0, gpu_options=on)
             assert count == want[0] and np.array_equal(labels, want[1])
@@ -108,7 +109,7 @@ def test_lists_that_exceed_the_budget(name, near, piece):
 
 def test_room_for_a_sample_beside_far_lists():
     """Long lists, of which a sample is a small part: it is kept, and answers for most."""
-    a = ps.generate.lift(ps.generate.rmat(12, edge_factor=60, seed=3), 12, seed=1)
+    a = ps.generate.lift(ps.generate.rmat(12, edge_factor=120, seed=3), 12, seed=1)
     a._derived.symmetric_pattern = True
     n, lists = a.shape[0], _core.pack_lists(a._core).facts()
     assert 64 * n <= lists["list_bytes"]
@@ -159,6 +160,7 @@ def test_lengths_of_lists_that_exceed_the_budget(name):
     there = _core.gpu_graph(a._core, 0, "packed", budget, distance_bytes=4, weights=weights)
     assert there.packed_lists().same(want)
     assert there.facts()["far_bytes"] > 0
+    assert there.facts()["packed_by"] == "gpu" or name != "lift"  # which has no long lists
     with ps.options(device_memory=budget):
         far = ps.csgraph.sssp(a, 1, device=0, gpu_options=PACKED)
     assert np.array_equal(far, ps.csgraph.sssp(a, 1, device="cpu"))

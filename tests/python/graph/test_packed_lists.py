@@ -127,6 +127,23 @@ def test_the_plan_for_a_budget(monkeypatch):
         assert _gpu._home([a, a], [0])[0] == "auto"  # half of the budget each
 
 
+def test_calls_over_the_link_are_added_up(monkeypatch):
+    """Where lists are packed already, too: those that exceed the budget are read packed as soon as that is faster."""
+    monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)
+    a = ps.generate.rmat(18, seed=1)
+    packed_lists(a)
+
+    class There:
+        def facts(self):
+            return {"placement": "pinned"}
+
+    with ps.options(device_memory=30_000_000):
+        assert _gpu._home([a], [0])[0] == "auto"
+        _gpu.note_link(a, There(), {"seconds": 0.02})
+        assert (a._derived.link_calls, a._derived.link_seconds) == (1, 0.02)
+        assert _gpu._home([a], [0])[0] == "packed"
+
+
 def test_what_packing_takes_beyond_the_next_search(monkeypatch):
     """A first search of lists as they are reads about as much, and a second one reads all for its sample."""
     a = ps.generate.rmat(12, seed=1)

@@ -235,7 +235,7 @@ TEST(PackedLists, LeaveRoomForASample) {
   EXPECT_EQ(packed_near_room(1000, 100'000, 90'000), 90'000 - 16'000);
   EXPECT_EQ(packed_near_room(1000, 100'000, 100'000), 100'000);  // all fit
   EXPECT_EQ(packed_near_room(1000, 63'000, 50'000), 50'000);     // a sample is more than a quarter
-  EXPECT_EQ(packed_near_room(1000, 100'000, 10'000), 0);
+  EXPECT_EQ(packed_near_room(1000, 100'000, 10'000), 10'000);    // there is none for it
   const std::int64_t n = 1'000'000, edges = 100 * n, heads = 4 * n + 8 * (n / 64 + 1), lists = 130 * n;
   GraphRoomRequest request{.vertices = n,
                            .edges = edges,

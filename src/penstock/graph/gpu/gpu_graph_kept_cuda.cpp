@@ -160,8 +160,12 @@ GpuGraph::FarLinks& GpuGraph::far_links() {
   constexpr std::int64_t kWorth = 1024;  // fewer are read as they are
   const auto count = std::min(vertices() - facts_.near_vertices, left() / 4);
   if (far_links_.links.data || !is_packed() || in_core() || count < kWorth) return far_links_;
-  auto owner = take_bytes(4 * count, "links of far vertices", facts_.cache_bytes);
-  far_links_ = {{static_cast<Index*>(owner.get()), count, device(), owner}, facts_.near_vertices, false};
+  try {
+    auto owner = take_bytes(4 * count, "links of far vertices", facts_.cache_bytes);
+    far_links_ = {{static_cast<Index*>(owner.get()), count, device(), owner}, facts_.near_vertices, false};
+  } catch (const Error& e) {  // the memory of the budget is in use by somebody else
+    if (e.code() != Errc::out_of_memory) throw;
+  }
   return far_links_;
 }
 

@@ -32,7 +32,7 @@ std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::in
 std::int64_t packed_near_room(std::int64_t vertices, std::int64_t list_bytes, std::int64_t room) {
   constexpr std::int64_t kShare = 4;  // one byte for so many bytes of lists
   const auto sample = kSampleBytes * vertices;
-  return list_bytes <= room || kShare * sample > list_bytes ? room : std::max<std::int64_t>(0, room - sample);
+  return list_bytes <= room || kShare * sample > list_bytes || sample > room ? room : room - sample;
 }
 
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,

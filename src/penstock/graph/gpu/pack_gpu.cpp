@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 
 #include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
@@ -63,8 +62,8 @@ class DevicePacker {
         copies_(stream.where),
         options_(options) {
     n_ = own_offsets_.size - 1;
-    begin_ = n_ > 0 ? std::clamp<Offset>(offsets_[0], 0, columns.size) : 0;
-    const auto end = n_ == graph_.rows ? columns.size : n_ > 0 ? offsets_[n_] : 0;
+    begin_ = std::clamp<Offset>(offsets_[0], 0, columns.size);
+    const auto end = n_ == graph_.rows ? columns.size : offsets_[n_];
     edges_ = std::clamp<Offset>(end - begin_, 0, columns.size - begin_);
     groups_ = (n_ + kPackedGroup - 1) / kPackedGroup;
     here_ = device_place(stream.where);
@@ -84,9 +83,14 @@ class DevicePacker {
   std::optional<PackedOnGpu> run(std::string* why) {
     const auto begin = Clock::now();
     const auto attempt = [&] { return prepare() && pack(); };
+    const auto again = [&] {  // each reason once
+      const bool repeats = meets_repeats_ && !repeats_;
+      const bool far = memory_.exceeds() && options_.far && !expects_far_;
+      repeats_ |= repeats, expects_far_ |= far;
+      return repeats || far;
+    };
     bool done = attempt();
-    if (!done && meets_repeats_) repeats_ = true, done = attempt();
-    if (!done && memory_.exceeds() && options_.far) expects_far_ = true, done = attempt();
+    while (!done && again()) done = attempt();
     if (!done) {
       *why = why_;
       return {};
@@ -100,7 +104,6 @@ class DevicePacker {
 
  private:
   struct Slot;
-
   bool fails(std::string why) { return why_ = std::move(why), false; }
 
   /// Sizes of pieces, and the memory that does not depend on the sample.
@@ -191,7 +194,6 @@ class DevicePacker {
     return memory_.take_far(more, near, room_ - near, 2 * edges_ + 5 * n_ + (1 << 10)) || lacks();
   }
   bool lacks() { return fails(memory_.why()); }
-
   bool pack() {
     const bool inside = n_ < graph_.rows;
     PartUpload offsets(as_bytes(own_offsets_), copies_, inside);

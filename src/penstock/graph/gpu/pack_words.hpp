@@ -40,9 +40,12 @@ class FarWords {
     }
     memory_ = zeroed_bytes((most + kPiece - 1) / kPiece * kPiece);
     ahead_ = std::jthread([this, upto = std::min(most, expected)](const std::stop_token& stop) {
-      const UseDevice use(where_);
-      const ThreadsHere few(4);                             // others pack
-      while (!stop.stop_requested() && lock_next(upto)) {}  // what fails is said where it is needed
+      try {
+        const UseDevice use(where_);
+        const ThreadsHere few(4);  // others pack
+        while (!stop.stop_requested() && lock_next(upto)) {}
+      } catch (...) {  // append() locks what is needed, or says why it cannot
+      }
     });
   }
   ~FarWords() { stop(); }
@@ -54,7 +57,8 @@ class FarWords {
   void append(const void* from, std::int64_t bytes, Stream copies) {
     require(end_ + bytes <= most_, "packed lists: more came to the host than was said");
     while (lock_next(end_ + bytes)) {}
-    if (const std::lock_guard<std::mutex> guard(mutex_); failed_) std::rethrow_exception(failed_);
+    if (const std::lock_guard<std::mutex> guard(mutex_); failed_ && locked_ < end_ + bytes)
+      std::rethrow_exception(failed_);
     const auto* at = static_cast<const std::byte*>(from);
     for (std::int64_t n = 0; bytes > 0; at += n, end_ += n, bytes -= n) {
       n = std::min(bytes, (end_ / kPiece + 1) * kPiece - end_);  // pages that were locked together
@@ -64,6 +68,8 @@ class FarWords {
   /// What has arrived, once the copies are done, with its pages locked as long as it lives.
   Array<const std::uint32_t> keep() {
     stop();
+    if (const auto pieces = static_cast<std::size_t>((end_ + kPiece - 1) / kPiece); pieces < locks_.size())
+      locks_.resize(pieces);                                                            // more was expected
     using Held = std::pair<std::shared_ptr<void>, std::vector<std::shared_ptr<void>>>;  // locks go first
     const auto held = std::make_shared<Held>(memory_, std::move(locks_));
     return {reinterpret_cast<const std::uint32_t*>(data()),

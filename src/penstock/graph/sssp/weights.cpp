@@ -8,6 +8,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/core/reserve.hpp"
 
 namespace penstock {
 namespace {
@@ -51,7 +52,8 @@ template <class V>
 
 template <class N, class V>
 Array<N> narrow(const Array<const V>& values) {
-  const auto out = allocate<N>(values.size);
+  const auto out =
+      allocate_apart<N>(values.size);  // huge pages, which are locked faster on their way to a GPU
   parallel_ranges(values.size, kWeightsOfATask, [&](std::int64_t first, std::int64_t last) {
     for (auto k = first; k < last; ++k)
       out.data[k] = static_cast<N>(static_cast<std::int32_t>(values.data[k]));
