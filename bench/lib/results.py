@@ -17,6 +17,7 @@ from lib.tables_json import dumps, loads
 SCHEMA = 2
 DIGITS = 5  # significant ones of a measured number; the pages show four at most
 _FEW_DIGITS = {"error": 3, "spread": 3, "load": 3}  # what says how sure a number is needs no more
+_PREDICTED = "cases.predictions."  # under it: four digits, which no prediction is worth more than
 
 _MOST = "cases.results.*.max"  # where many rows have it: min, median and spread give it
 # Fields of raw files alone, as benchmark -> patterns of their paths; "" has those of every benchmark. In a path
@@ -37,7 +38,7 @@ RAW = {
             f"cases.predictions.{name}"
             for name in (
                 *("op", "grid", "tiles", "flops", "*_imbalance", "*_most", "*_all"),
-                *("ratio", "speedup", "efficiency"),
+                *("ratio", "speedup", "efficiency", "gflops", "between"),
             )
         ),
     ),
@@ -56,7 +57,7 @@ RAW = {
             f"cases.predictions.{name}"
             for name in (
                 *("grid", "halo", "bound", "mad", "imbalance", "*_most", "*_all"),
-                *("compute", "speedup", "efficiency"),
+                *("compute", "speedup", "efficiency", "gflops", "between"),
             )
         ),
     ),
@@ -92,7 +93,8 @@ def _short(value: Any, path: str) -> Any:
     if not isinstance(value, float) or value.is_integer():
         return value
     field = path.rpartition(".")[2]
-    for digits in (_FEW_DIGITS.get(field, DIGITS), DIGITS + 2, DIGITS + 4):
+    least = 4 if path.startswith(_PREDICTED) else DIGITS
+    for digits in (_FEW_DIGITS.get(field, least), DIGITS + 2, DIGITS + 4):
         mantissa = f"{value:.{digits - 1}e}".partition("e")[0].rstrip("0")
         if field in _FEW_DIGITS or not mantissa.endswith("5"):
             return float(f"{value:.{digits}g}")

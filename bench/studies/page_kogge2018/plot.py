@@ -127,7 +127,8 @@ def _speed(axes: Any, data: Report) -> None:
     for c in of_part(data, "oracle"):
         kind = paper.band(c["paper_per_row"])
         rows = [p for p in c["predictions"] if p["layout"] == "bins_gather"]
-        axes.plot([p["ranks"] for p in rows], [p["gflops"] for p in rows], "-", linewidth=0.8, color=_BANDS[kind],
+        rates = [2e-9 * c["nnz"] / p["seconds"] for p in rows]
+        axes.plot([p["ranks"] for p in rows], rates, "-", linewidth=0.8, color=_BANDS[kind],
                   label=once(seen, f"{_WORDS[kind]}, predicted"))  # fmt: skip
     for kind, stop in paper.STOPS.items():
         axes.axvline(
