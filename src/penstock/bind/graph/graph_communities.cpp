@@ -27,13 +27,16 @@ EdgeWeights edge_weights(const Matrix& m, const Matrix& readable, bool unweighte
   EdgeWeights out;
   if (unweighted) return out;
   out.factor = with_weights(readable, false, [](const auto& a) { return community::units_of_weights(a); });
-  with_real(m, [&]<class V>(const Csr<V>& a) {
-    if constexpr (!is_pattern<V>) {
-      const auto* const bytes = reinterpret_cast<const std::byte*>(a.values.data);
-      out.bytes = {bytes, a.values.bytes(), a.values.place, a.values.owner};
-      out.entry_bytes = sizeof(V);
-    }
-  });
+  const nb::gil_scoped_release release;
+  std::visit(
+      [&]<class V>(const Csr<V>& a) {
+        if constexpr (std::is_same_v<V, float> || std::is_same_v<V, double>) {
+          const auto* const bytes = reinterpret_cast<const std::byte*>(a.values.data);
+          out.bytes = {bytes, a.values.bytes(), a.values.place, a.values.owner};
+          out.entry_bytes = sizeof(V);
+        }
+      },
+      m.any(release));
   return out;
 }
 

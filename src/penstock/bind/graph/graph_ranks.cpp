@@ -50,15 +50,22 @@ nb::tuple bound_personalized(const Matrix& m, const ReadArray<double>& out, cons
 nb::tuple bound_personalized_on(const Matrix& m, const ReadArray<double>& out,
                                 const ReadArray<Index>& sources, double alpha, double tol,
                                 std::int64_t max_iter, int gpu, std::int64_t room) {
-  return with_real(m, [&]<class V>(const Csr<V>& in) {
-    PageRankResult r;
-    {
-      const nb::gil_scoped_release release;
-      r = personalized_pagerank_on(in, bind::span_of(out), bind::span_of(sources),
-                                   {.alpha = alpha, .tol = tol, .max_iter = max_iter}, Where{gpu}, room);
-    }
-    return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
-  });
+  PageRankResult r;
+  {
+    const nb::gil_scoped_release release;
+    std::visit(
+        [&]<class V>(const Csr<V>& in) {
+          if constexpr (is_pattern<V> || std::is_same_v<V, float> || std::is_same_v<V, double>)
+            r = personalized_pagerank_on(in, bind::span_of(out), bind::span_of(sources),
+                                         {.alpha = alpha, .tol = tol, .max_iter = max_iter}, Where{gpu},
+                                         room);
+          else
+            throw Error(Errc::invalid_argument,
+                        "the weights are complex: this graph algorithm needs real ones");
+        },
+        m.any(release));
+  }
+  return nb::make_tuple(as_result(r.ranks), r.iterations, r.change, r.converged);
 }
 
 nb::tuple on_device(const AnyDeviceOp* single, const AnyDeviceOp& in, const ReadArray<double>& out,
