@@ -159,3 +159,13 @@ def test_new_values(monkeypatch, pinned):
 def test_what_the_cpu_keeps(pinned):
     a = grid(30, 31)
     assert ps.linalg.AMG(a, symmetry="nonsymmetric").gpu is None
+
+
+def test_a_plan_in_which_the_cpu_takes_part_is_none(monkeypatch):
+    a = ps.csr_array(grid(20, 21))
+    plan = Plan(a, 8)
+    monkeypatch.setattr(finest, "plan_for_gpus", lambda a, entry: plan)
+    monkeypatch.setattr(type(a), "place", "pinned")
+    assert finest.pinned_plan(a, 8) is None
+    plan.facts["gpus"] = [0]
+    assert finest.pinned_plan(a, 8) is plan

@@ -28,7 +28,7 @@ class Finest(NamedTuple):
 def pinned_plan(a: csr_array, entry: int) -> Any:
     """The plan by which GPUs alone stream a matrix in pinned memory, which they also read as it is; or None."""
     plan = plan_for_gpus(a, entry) if a.place == "pinned" else None
-    return None if plan is None or min(plan.request.devices) < 0 else plan
+    return None if plan is None or min(plan.facts["gpus"]) < 0 else plan
 
 
 def streams(a: csr_array) -> bool:
