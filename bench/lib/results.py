@@ -49,6 +49,13 @@ RAW = {
     "solve_gpu": (_MOST,),
     "spgemm_gpu": (_MOST,),
     "spmm_gpu": (_MOST,),
+    "structure": tuple(
+        f"cases.results.*.{name}"
+        for name in (
+            *("speedup", "gteps", "build_seconds", "table_bytes", "other_bytes", "offset_bytes"),
+            *(f"read.{part}" for part in ("requests", "count", "share_128", "link_seconds")),
+        )
+    ),
     "page_kogge2018": (
         _MOST,
         "cases.network.*",

@@ -109,7 +109,9 @@ def louvain(
         labels, levels = _core.louvain(readable(graph)._core, *asked)
     else:
         lists = _roomy_lists(graph, gpu, home, unweighted)
-        labels, levels = _core.louvain_gpu(lists, graph._core, _weighed(graph, unweighted), *asked)
+        labels, levels = _core.louvain_gpu(
+            lists, graph._core, *_weighed(graph, unweighted), *asked[1:]
+        )
     return (labels, levels or [labels.copy()]) if return_levels else labels
 
 
@@ -208,7 +210,7 @@ def label_propagation(
     else:
         lists = _roomy_lists(graph, gpu, home, unweighted)
         labels = _core.label_propagation_gpu(
-            lists, graph._core, _weighed(graph, unweighted), *asked
+            lists, graph._core, *_weighed(graph, unweighted), *asked[1:]
         )
     return labels
 
@@ -308,9 +310,10 @@ def _roomy_lists(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any
     return lists
 
 
-def _weighed(graph: csr_array, unweighted: bool) -> Any:
-    """The matrix where the CPU reads its weights, if there are any."""
-    return (graph if _reads_pattern(graph, unweighted) else readable(graph))._core
+def _weighed(graph: csr_array, unweighted: bool) -> tuple[Any, bool]:
+    """The matrix where the CPU reads its weights, and whether there are none."""
+    none = _reads_pattern(graph, unweighted)
+    return (graph if none else readable(graph))._core, none
 
 
 def _weighted(A: Any, function: str, unweighted: bool) -> csr_array:

@@ -123,8 +123,8 @@ def test_weighted_samples_are_the_cpus():
     data = random_data(weight=torch.rand(1500, generator=torch.Generator().manual_seed(2)) ** 4)
     for replace in (False, True):
         how = {"weight_attr": "weight", "replace": replace}
-        on_cpu = drawn(ps.pyg.NeighborSampler(data, [4, 3], **how), [5, 9, 5])
-        for edges in (data, data.clone().cuda()):
+        for edges in (data, data.clone().cuda()):  # whose lists PyG sorts differently
+            on_cpu = drawn(ps.pyg.NeighborSampler(edges, [4, 3], device="cpu", **how), [5, 9, 5])
             got = drawn(ps.pyg.NeighborSampler(edges, [4, 3], device=0, **how), [5, 9, 5])
             for name in ("node", "row", "col", "edge"):
                 assert torch.equal(getattr(got, name).cpu(), getattr(on_cpu, name)), name

@@ -56,7 +56,7 @@ def test_a_column_twice_that_no_sample_sees(vertex):
     n = 600_000
     rows = np.sort(np.append(np.arange(n), vertex))
     facts = by_the_gpu(pattern(n, rows, np.minimum(rows + 1, n - 1)), 100_000)
-    assert facts["pack_link_bytes"] > 1.05 * (4 + 2) * n  # some of them twice
+    assert facts["pack_link_bytes"] > 1.02 * (4 + 2) * n  # some of them twice
 
 
 def test_what_the_cpu_packs():

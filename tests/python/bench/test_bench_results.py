@@ -141,12 +141,12 @@ def scripts() -> list[str]:
 def test_options_of_every_script(script: str) -> None:
     """Each imports all it needs, GPU scripts too, and whoever writes results has both options for them. Those of
     multigrid and of cuts print counts, which are the same everywhere; that of wide graphs compares memory with what
-    was predicted."""
+    was predicted; that of rows between GPUs prints a table."""
     said = run(script, "--help")
     assert re.search(r"^usage: ", said)
     printed = (
         *("amg_convection.py", "amg_dist.py", "compare.py", "nx_backend.py", "plot.py"),
-        *("tile_cuts.py", "wide.py"),
+        *("tile_cuts.py", "tile_rows_gpu.py", "wide.py"),
     )
     if script not in printed:
         assert "--raw" in said and "--out" in said
