@@ -70,6 +70,19 @@ def test_with_lists_that_go_to_the_host(name, lengths, near):
     assert near > 0.05 or name != "lift" or found is not None
 
 
+@pytest.mark.parametrize("spare", [0, 1 << 20, 12 << 20])
+def test_pieces_leave_room_for_lists_on_their_way_to_the_host(spare):
+    """However little a device has beside the lists that stay there: pieces become smaller."""
+    a = with_lengths(GRAPHS["lift"](), "words")
+    weights = weights_of(a)
+    want = _core.pack_lengths(_core.pack_lists(a._core), a._core, weights)
+    facts = want.facts()
+    near_bytes = facts["list_bytes"] * 6 // 10
+    memory = facts["head_bytes"] + 13 * a.shape[0] + (12 << 20) + near_bytes + spare
+    found = _core.pack_lists_in_pieces(a._core, 0, memory, weights=weights, near_bytes=near_bytes)
+    assert found is not None and found.same(want)
+
+
 def test_lengths_that_do_not_fit():
     a = with_lengths(GRAPHS["lengths"](), "bytes")
     for change, said in ((0.5, "some with fractions"), (70_000.0, "choose another placement than")):

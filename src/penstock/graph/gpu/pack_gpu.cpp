@@ -91,10 +91,7 @@ class DevicePacker {
     };
     bool done = attempt();
     while (!done && again()) done = attempt();
-    if (!done) {
-      *why = why_;
-      return {};
-    }
+    if (!done) return *why = why_, std::nullopt;
     if (out_.long_words > 0)
       each(groups_ + 1, AddToBases{out_.bases.data, std::uint64_t(out_.long_words)}, stream_);
     synchronize(stream_);
@@ -190,6 +187,7 @@ class DevicePacker {
     }
     const auto staged = std::int64_t(kStaged * of_entry * 4 * double(kSlots * entries_)) + (1 << 16);
     auto near = std::min(most_of_words(), room_ - staged);
+    if (!expects_far_ && near < most_of_words()) return memory_.lacks_staging() || lacks();
     if (options_.leaves_sample) near = packed_near_room(n_, std::max(4 * all, near + 1), near);
     return memory_.take_far(more, near, room_ - near, 2 * edges_ + 5 * n_ + (1 << 10)) || lacks();
   }
@@ -216,8 +214,10 @@ class DevicePacker {
       if (!send_next(slot)) return false;
     const auto sample = [&] {
       const ScopedTimer timer(&parts_.sample);
-      if (options_.sample && !repeats_) return *options_.sample;
-      return sample_lists(graph_, options_.first, n_, repeats_);
+      auto& known = options_.sample;
+      if (!known || known->repeats < repeats_)
+        known = std::make_shared<const PackedSample>(sample_lists(graph_, options_.first, n_, repeats_));
+      return *known;
     }();
     code_ = sample.code;
     out_.repeats = sample.repeats, out_.table_bits = code_.table_bits;

@@ -142,6 +142,8 @@ class WordMemory {
   }
   const std::string& why() const { return why_; }
   bool exceeds() const { return exceeds_; }  // whether more room was all that was missing
+  /// Says that pieces leave no room for lists on their way to the host; false, as fails().
+  bool lacks_staging() { return lacks("pieces leave no room for packed lists on their way to the host"); }
 
   /// All words stay on the device, within `room` bytes.
   bool take(const ExpectedWords& expected, std::int64_t room) {
