@@ -139,6 +139,7 @@ TEST(PackedLengths, AreTheSameForAnyNumberOfThreads) {
 TEST(PackedLengths, PrefixesEndBetweenLists) {
   const auto g = of_all_sizes(8, true, false, 8, 72);
   const auto packed = with_lengths(pack_lists(g.view()), g.view(), g.lengths.data(), 8, 72);
+  int sizes_far = 0, sizes_near = 0;  // of lists in pieces
   for (auto room = packed.words.bytes(); room > 0; room = room / 2) {
     auto p = packed.view();
     p.near_words = packed.prefix(room);
@@ -153,6 +154,9 @@ TEST(PackedLengths, PrefixesEndBetweenLists) {
       if (list.in_pieces && !packed_far(p, v)) {
         EXPECT_TRUE(list.near);
       }
+      const bool beside = list.in_pieces && packed_place(p, v) / 32 >= p.near_words && !p.all_near;
+      EXPECT_EQ(packed_degree_near(p, v), beside ? Offset(kInPieces) : packed_degree(p, v));
+      sizes_far += beside, sizes_near += list.in_pieces && !beside;
       each_packed_edge(p, v, [&](Index u, std::uint32_t length) {
         EXPECT_EQ(u, g.columns[k]);
         EXPECT_EQ(length, g.lengths[k++]);
@@ -161,6 +165,8 @@ TEST(PackedLengths, PrefixesEndBetweenLists) {
     }
     EXPECT_EQ(k, g.columns.size());
   }
+  EXPECT_GT(sizes_far, 0);
+  EXPECT_GT(sizes_near, 0);
 }
 
 TEST(PackedLengths, AreRefused) {

@@ -43,7 +43,10 @@ __global__ void __launch_bounds__(kThreads)
     } else {
       Key best[K] = {};
       const auto look = [&](Index u) {
-        const auto degree = all_offsets ? all_offsets[u + 1] - all_offsets[u] : degree_of(g, u);
+        Offset degree = 0;
+        if (all_offsets) degree = all_offsets[u + 1] - all_offsets[u];
+        else if constexpr (A == Access::packed) degree = packed_degree_near(g.packed, u);
+        else degree = degree_of(g, u);
         insert_key(best, sample_key(degree, u));
       };
       if constexpr (A == Access::packed) {

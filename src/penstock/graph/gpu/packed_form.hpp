@@ -94,6 +94,13 @@ constexpr Offset packed_degree(const PackedListsView& p, Index v) {
   const auto at = packed_place(p, v);
   return bits_at(packed_words(p, at), at, 32);
 }
+/// The same, but kInPieces where the size is beside a list that is not near: nothing is read over the link.
+constexpr Offset packed_degree_near(const PackedListsView& p, Index v) {
+  const std::uint32_t degree = p.heads[v] >> kAtBits;
+  if (degree != kInPieces) return degree;
+  const auto at = packed_place(p, v);
+  return p.all_near || at >> 5 < p.near_words ? Offset(bits_at(packed_words(p, at), at, 32)) : degree;
+}
 constexpr PackedList packed_list(const PackedListsView& p, Index v) {
   const std::uint32_t degree = p.heads[v] >> kAtBits;
   const auto at = packed_place(p, v);
