@@ -1,4 +1,4 @@
-"""The results pages: figures in docs/figures/BENCHMARK, tables of docs/performance/*.md, from bench/results/*.json.
+"""The results pages: figures in docs/figures/BENCHMARK, tables of docs/performance/*.md, from bench/results.
 
     python bench/plot.py             # what `make plots` does
     python bench/plot.py --check     # exit 1 where a table of a page is not that of the results
@@ -44,7 +44,7 @@ RATES = {"gflops": "GFLOP/s", "gteps": "GTEPS", "gedges_per_s": "G edges/s", "gb
 def reports(folder: Path) -> dict[str, dict[str, Any]]:
     """Name of the file -> report, of all that are reports of this schema."""
     found = {}
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.rglob("*.json"), key=lambda p: p.stem):
         data = results.read(path)
         if results.is_report(data) and data["cases"]:
             found[path.stem] = data
@@ -90,14 +90,16 @@ def table(name: str, data: dict[str, Any]) -> list[str]:
     return [*lines, f"| geometric mean |{blanks} {' | '.join(average)} |"]
 
 
-def gpu_line(machine: dict[str, Any]) -> list[str]:
-    """The GPUs and their links, where the machine's probe knows any."""
-    found = machine.get("gpus_measured") or []
+def gpu_line(data: dict[str, Any]) -> list[str]:
+    """The GPUs and their links, where a probe knows any: one of before, or one that the benchmark made."""
+    made = data.get("probe") or {}
+    probed = data["machine"] if data["machine"].get("gpus_measured") else made
+    found = probed.get("gpus_measured") or made.get("gpus") or []
     if not found:
         return []
     links = [
         f"{rate['h2d'] / 1e9:.0f} GB/s from the host to {n}"
-        for n, rate in machine["together"].items()
+        for n, rate in (probed.get("together") or {}).items()
     ]
     return [
         f"- GPUs: {len(found)} {found[0]['name']}, driver {found[0]['driver']}; {', '.join(links)}."
@@ -117,7 +119,7 @@ def source(data: dict[str, Any]) -> list[str]:
     return [
         f"- Machine: {m['cpu']}, {m['cpus']} CPUs, {m['threads']} threads, {gib:.0f} GiB, {m['os']}; "
         f"memory read at {m['host_read'] / 1e9:.1f} GB/s.",
-        *gpu_line(m),
+        *gpu_line(data),
         f"- Commit `{commit[:12]}`{dirty}, {data['date'][:10]}, at least {turns} turns each; {versions}.",
         f"- Command: `{shlex.join(data['command'])}`",
     ]

@@ -104,7 +104,7 @@ def test_what_is_kept() -> None:
 
 def test_committed_results() -> None:
     lib = results()
-    files = sorted((BENCH / "results").glob("*.json"))
+    files = sorted((BENCH / "results").rglob("*.json"))
     assert len(files) > 20
     assert sum(path.stat().st_size for path in files) < MOST_BYTES
     for path in files:
