@@ -127,20 +127,23 @@ void make_cache(GpuGraph& g) {
 
 }  // namespace
 
-BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources,
-                                     const BetweennessGpuOptions& options) {
-  const auto n = g.vertices();
+BetweennessGpuResult unwritten_betweenness(std::int64_t n, std::span<const Index> sources) {
   for (const auto source : sources)
     require(source >= 0 && source < n, "betweenness: source " + std::to_string(source) +
                                            " is outside a graph of " + std::to_string(n) + " vertices");
-  const GraphTurn turn(g, nullptr);
   BetweennessGpuResult r;
   const auto owner = reuse_bytes(n * 8, {Memory::pinned});
   r.sums = {static_cast<double*>(owner.get()), n, {Memory::pinned}, owner};
-  if (n == 0 || sources.empty()) {
-    std::fill(r.sums.data, r.sums.data + n, 0.0);
-    return r;
-  }
+  if (sources.empty()) std::fill(r.sums.data, r.sums.data + n, 0.0);
+  return r;
+}
+
+BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources,
+                                     const BetweennessGpuOptions& options) {
+  const auto n = g.vertices();
+  auto r = unwritten_betweenness(n, sources);
+  if (n == 0 || sources.empty()) return r;
+  const GraphTurn turn(g, nullptr);
   g.make_room(kCentralityVertexBytes * n + 8 * gpu::most_pieces(g.edges()));
   const CentralityWork work(g);
   if (options.cache) make_cache(g);

@@ -25,6 +25,10 @@ struct BetweennessGpuResult {
   double seconds = 0, copy_seconds = 0;  // on the GPU; for the copy of the sums to the host
 };
 
+/// A result with room for the sums of n vertices, which are zero where there are no sources, as nobody writes them then. Throws
+/// Error{invalid_argument} if a source is outside the graph.
+BetweennessGpuResult unwritten_betweenness(std::int64_t n, std::span<const Index> sources);
+
 /// betweenness() of a graph whose edges may exceed the GPU, without duplicates and self loops. Takes 32 bytes of device memory
 /// for each vertex. Throws Error{out_of_memory} if these exceed the budget.
 BetweennessGpuResult betweenness_gpu(GpuGraph& g, std::span<const Index> sources,

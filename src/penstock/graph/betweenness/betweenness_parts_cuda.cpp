@@ -302,17 +302,11 @@ class Member {
 BetweennessGpuResult betweenness_parts_gpu(GpuParts& g, std::span<const Index> sources,
                                            const BetweennessGpuOptions& options) {
   const auto n = g.vertices();
-  for (const auto source : sources)
-    require(source >= 0 && source < n, "betweenness: source " + std::to_string(source) +
-                                           " is outside a graph of " + std::to_string(n) + " vertices");
+  auto result = unwritten_betweenness(n, sources);
+  if (n == 0 || sources.empty()) return result;
   const GraphTurn turn(g, nullptr);
   Together all(g.count());
-  const auto owner = reuse_bytes(n * 8, {Memory::pinned});
-  all.result.sums = {static_cast<double*>(owner.get()), n, {Memory::pinned}, owner};
-  if (n == 0 || sources.empty()) {
-    std::fill(all.result.sums.data, all.result.sums.data + n, 0.0);
-    return std::move(all.result);
-  }
+  all.result = std::move(result);
   for (int i = 0; i < g.count(); ++i) {
     auto& part = g.part(i);
     part.make_room(PartCentrality::bytes(part, g.count()));

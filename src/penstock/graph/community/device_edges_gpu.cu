@@ -1,5 +1,6 @@
 // Passes over all entries of a level on a GPU.
 #include "penstock/graph/community/device_level_gpu.cuh"
+#include "penstock/kernel/structure/entry_steps.hpp"
 
 namespace penstock::community::on_gpu {
 namespace {
@@ -27,12 +28,8 @@ __global__ void __launch_bounds__(kThreads) emit_entries(DeviceLists lists, Emit
   const auto tiles = (to.end - to.begin + kEmitTile - 1) / kEmitTile;
   for (auto t = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; t < tiles; t += warps) {
     const Offset begin = to.begin + t * kEmitTile, end = min(to.end, begin + kEmitTile);
-    std::int64_t low = to.first, high = to.last;  // the last vertex whose entries begin at `begin` or before
-    while (high - low > 1) {
-      const auto middle = low + (high - low) / 2;
-      if (to.before[middle] <= begin) low = middle;
-      else high = middle;
-    }
+    // From the last vertex whose entries begin at `begin` or before on.
+    const auto low = to.first + row_of_entry(to.before + to.first, to.last - to.first, begin);
     for (auto i = low; i < to.last && to.before[i] < end; ++i) {
       const Index v = to.order[i], own = to.labels[v];
       const Offset before = to.before[i], size = to.before[i + 1] - before;

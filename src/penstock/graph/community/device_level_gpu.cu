@@ -1,6 +1,7 @@
 // Vertices look around on a GPU: a hash table of the communities in reach, in shared memory for a warp or a block, in global
 // memory for long lists (Naim, Manne, Halappanavar, Tumeo 2017, section 4).
 #include "penstock/graph/community/device_level_gpu.cuh"
+#include "penstock/kernel/structure/entry_steps.hpp"
 
 namespace penstock::community::on_gpu {
 namespace {
@@ -112,23 +113,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// The last i in [0, n) with first[i] <= x.
-__device__ std::int64_t owner_of(const Offset* first, std::int64_t n, Offset x) {
-  std::int64_t low = 0, high = n;
-  while (high - low > 1) {
-    const auto middle = low + (high - low) / 2;
-    if (first[middle] <= x) low = middle;
-    else high = middle;
-  }
-  return low;
-}
-
 /// Calls f(number of the hub, v, first, last) for each piece of the hubs' lists, by a warp.
 template <class F>
 __device__ void each_piece(const DeviceLists& lists, const DeviceHubs& hubs, F&& f) {
   const auto warps = std::int64_t(gridDim.x) * kWarps;
   for (auto p = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; p < hubs.pieces; p += warps) {
-    const auto h = owner_of(hubs.first_piece, hubs.count, p);
+    const auto h = row_of_entry(hubs.first_piece, hubs.count, p);
     const Index v = hubs.vertices[h];
     const Offset first = (p - hubs.first_piece[h]) * kHubPiece;
     f(h, v, first, min(lists.size_of(v), first + kHubPiece));

@@ -1,6 +1,6 @@
 #pragma once
 #include "penstock/graph/gpu/packed_encode.hpp"
-#include "penstock/kernel/structure/steps.hpp"
+#include "penstock/kernel/structure/entry_steps.hpp"
 
 // The steps in which a device packs lists (pack_gpu.cpp), for a piece of the matrix: the lists of some whole groups of 64 vertices.
 // Some lanes of a warp take a list of at most kPackedWhole entries, or a part of a longer one (each_part); a thread takes what 64
@@ -61,15 +61,7 @@ struct LongLists {
   std::int64_t before = 0;        // words of long lists of earlier pieces
 
   /// The list that has a part, and where its directory begins: one word for each part, and then the parts.
-  constexpr std::int64_t list_of(Offset part) const {
-    std::int64_t low = 0, high = count;
-    while (high - low > 1) {
-      const auto middle = low + (high - low) / 2;
-      if (first_part[middle] <= part) low = middle;
-      else high = middle;
-    }
-    return low;
-  }
+  constexpr std::int64_t list_of(Offset part) const { return row_of_entry(first_part, count, part); }
   constexpr std::int64_t number_of(Index vertex) const {
     std::int64_t low = 0, high = count;
     while (high - low > 1) {
