@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from graphs import NAMES, graph, named, sources
+from needed_gpus import needs
 from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
 
@@ -19,8 +20,7 @@ SMALL = ["one_vertex", "no_edges", "self_loops", "duplicates", "two_components",
 
 @pytest.fixture(params=SEVERAL, ids=str)
 def gpus(request):
-    if max(request.param) >= _core.device_count():
-        pytest.skip(f"this machine has {_core.device_count()} GPU(s)")
+    needs(request.param)
     return request.param
 
 

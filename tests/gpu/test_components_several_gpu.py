@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from graphs import NAMES, graph, named
+from needed_gpus import needs
 from penstock.csgraph import GpuOptions
 
 import penstock as ps
@@ -63,8 +64,7 @@ def shape(name):
 
 @pytest.fixture(params=SEVERAL, ids=str)
 def gpus(request):
-    if max(request.param) >= _core.device_count():
-        pytest.skip(f"this machine has {_core.device_count()} GPU(s)")
+    needs(request.param)
     return request.param
 
 

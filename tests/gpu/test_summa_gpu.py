@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
+from needed_gpus import needs
 
 import penstock as ps
-from penstock import _core
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
-
-
-def needs(devices):
-    if max(devices) >= _core.device_count():
-        pytest.skip(f"{max(devices) + 1} GPUs are needed, {_core.device_count()} can be used")
 
 
 def matrix(rows, cols, per_row, seed, dtype=np.float64):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from needed_gpus import needs
 from process_ranks import last_line
 
 import penstock as ps
@@ -12,11 +13,6 @@ pytestmark = pytest.mark.gpu
 # Every algorithm with every kind of stealing.
 KINDS = [(a, s) for a in "abc" for s in (False, "locality", "random")] + [("summa", False)]
 DEVICES = [[0], [0, 0], [0, 0, 0, 0], [0, 1], [0, 1, 2, 3]]
-
-
-def needs(devices):
-    if max(devices) >= _core.device_count():
-        pytest.skip(f"{max(devices) + 1} GPUs are needed, {_core.device_count()} can be used")
 
 
 def random_matrix(rows, cols, per_row, seed, dtype=np.float64):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from needed_gpus import needs
 from process_ranks import last_line
 from transport_verbs import check
 
@@ -14,14 +15,9 @@ ON_ONE = [[0], [0, 0], [0, 0, 0, 0]]
 ON_SEVERAL = [[0, 1], [0, 1, 1, 0], [0, 1, 2, 3]]
 
 
-def need(gpus):
-    if max(gpus) >= _core.device_count():
-        pytest.skip(f"GPU {max(gpus)} is needed, and there are {_core.device_count()}")
-
-
 @pytest.mark.parametrize("gpus", [*ON_ONE, *ON_SEVERAL], ids=str)
 def test_every_verb_among_threads(gpus):
-    need(gpus)
+    needs(gpus)
     try:
         names = ps.dist.run(lambda comm: check(comm, gpus[comm.rank], "auto"), len(gpus))
     except _core.PlacementError as e:
@@ -43,7 +39,7 @@ def test_small():
     ids=str,
 )
 def test_every_verb_among_processes(kind, gpus):
-    need(gpus)
+    needs(gpus)
     used = last_line("transport_verbs.py", len(gpus), kind, ",".join(map(str, gpus)))
     assert used == kind or (kind == "auto" and used in ("peer", "nvshmem")), used
 
@@ -107,7 +103,7 @@ def test_memory_that_is_not_there_is_refused_on_all_ranks():
 def test_gets_are_as_fast_as_copies():
     """The goal, in bench/brock2024.py, is 90 % of the probed copies from 4 MB up, several under way. Measured: 0.94 for
     64 MB, 0.68 for 4 MB, which take as long to start as to travel; below this something broke."""
-    need([0, 1])
+    needs([0, 1])
     found = _gets.measure_gets([0, 1], 2.0)
     if found is None:
         pytest.skip("GPUs 0 and 1 do not reach each other's memory")

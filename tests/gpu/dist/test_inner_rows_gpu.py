@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
+from needed_gpus import needs
 
 import penstock as ps
-from penstock import _core
 
 pytestmark = pytest.mark.gpu
 DEVICES = [[0, 0], [0, 0, 0, 0], [0, 1], [0, 1, 2, 3]]
 HALOS = ["index_pinned", "peer", "peer_packed", "auto"]
-
-
-def needs(devices):
-    if max(devices) >= _core.device_count():
-        pytest.skip(f"{max(devices) + 1} GPUs are needed, {_core.device_count()} can be used")
 
 
 @pytest.mark.parametrize("devices", DEVICES, ids=str)

@@ -2,17 +2,13 @@
 
 import numpy as np
 import pytest
+from needed_gpus import needs
 
 import penstock as ps
 from penstock import _core
 
 pytestmark = pytest.mark.gpu
 DEVICES = [[0, 0], [0, 0, 0, 0], [0, 1], [0, 1, 2, 3]]
-
-
-def needs(devices):
-    if max(devices) >= _core.device_count():
-        pytest.skip(f"{max(devices) + 1} GPUs are needed, {_core.device_count()} can be used")
 
 
 def graph(dtype, seed=5):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from graphs import graph, named
+from needed_gpus import needs
 from odd_graphs import ODD, shape
 from penstock.csgraph import GpuOptions
 from penstock.csgraph._graph import incoming, simple, without_repeats
@@ -38,8 +39,7 @@ SHAPES = [
 
 @pytest.fixture(params=[[0, 0], [0, 0, 0], [0, 1]], ids=str)
 def gpus(request):
-    if max(request.param) >= _core.device_count():
-        pytest.skip(f"this machine has {_core.device_count()} GPU(s)")
+    needs(request.param)
     return request.param
 
 
