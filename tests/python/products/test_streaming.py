@@ -152,12 +152,15 @@ def test_a_thousand_calls_leave_memory_as_it_was(codec):
         with open("/proc/self/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
-    for _ in range(100):
-        A.dot(x, out=y, schedule=how)
-    before = resident()
-    for _ in range(1000):
-        A.dot(x, out=y, schedule=how)
-    assert resident() - before < 2 << 20
+    def grown():
+        before = resident()
+        for _ in range(1000):
+            A.dot(x, out=y, schedule=how)
+        return resident() - before
+
+    grown()
+    # A leak grows each time. The process may grow once for what ran in it before: its allocator's arenas fill anew.
+    assert min(grown() for _ in range(3)) < 2 << 20
 
 
 def test_threads_share_a_plan(A):
