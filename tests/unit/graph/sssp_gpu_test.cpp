@@ -18,6 +18,18 @@ TEST(SsspGpuRule, WindowsAreNeverNarrowerThanTheSmallestWeight) {
   EXPECT_GT(choose_gpu_delta(0, 1e-308, 1e-310, 1000), 0);
 }
 
+TEST(SsspGpuRule, WindowsGrowWhereTheyAreTooSmallToKeepAGpuBusy) {
+  const double large = 1e9, few = 1000, many = 1e8;
+  double width = 8;
+  for (const double next : {12, 18, 27, 40, 40})
+    EXPECT_EQ(width = next_width(width, 8, 40, few, large), next);
+  EXPECT_EQ(next_width(40, 8, 40, kBusyPathCost, large), 40);
+  for (const double next : {20, 10, 8, 8}) EXPECT_EQ(width = next_width(width, 8, 40, many, large), next);
+  EXPECT_EQ(next_width(40, 8, 40, few, 2000), 20);           // half of a small graph
+  EXPECT_EQ(next_width(1020, 1020, 128, few, large), 1020);  // wider than the widest: it stays
+  EXPECT_EQ(next_width(5, 5, 5, few, large), 5);             // given by the caller
+}
+
 TEST(SsspGpuRule, SidesAreComparedByWhatComesOverTheLink) {
   EXPECT_LT(path_cost(100, 0), path_cost(40, 40));
   EXPECT_GT(path_cost(200, 10), path_cost(40, 40));

@@ -158,7 +158,7 @@ struct PathCall {
   PathWork& work;
   std::span<const Index> sources;
   const SsspGpuOptions& options;
-  double delta = 0, smallest = 0;
+  double delta = 0, widest = 0, smallest = 0;
 
   bool scans() const { return options.method == SsspMethod::bellman_ford; }
 };
@@ -203,7 +203,7 @@ void check_call(const GpuGraph& g, const Csr<V>& a, std::span<const Index> sourc
 /// that is left.
 template <class D, class W>
 gpu::WeightView<W> prepare(const PathCall& call, const Array<const W>& values, int weight_bytes) {
-  auto& [g, work, sources, options, delta, smallest] = call;
+  auto& [g, work, sources, options, delta, widest, smallest] = call;
   work.template state<D>(g);  // takes its memory before the cache takes what is left
   if (options.predecessors && !work.tree.data)
     work.tree = g.template take<Index>(g.vertices(), "the predecessors");
@@ -222,14 +222,14 @@ gpu::WeightView<W> prepare(const PathCall& call, const Array<const W>& values, i
 /// `result` has no distances.
 template <class D, class W, class T>
 bool search(const PathCall& call, const Array<const W>& values, double limit, SsspGpuResult<T>& result) {
-  auto& [g, work, sources, options, delta, smallest] = call;
+  auto& [g, work, sources, options, delta, widest, smallest] = call;
   auto begin = Clock::now();
   result.weight_bytes = is_pattern<W> || std::is_same_v<W, gpu::PackedLength> ? 0 : int(sizeof(W));
   const auto view = prepare<D>(call, values, result.weight_bytes);
   result.prepare_seconds += since(begin);
 
   if (options.count) g.clear_counts();
-  PathRun<D, W> run(g, work, view, options, delta, smallest, static_cast<D>(limit));
+  PathRun<D, W> run(g, work, view, options, delta, widest, smallest, static_cast<D>(limit));
   begin = Clock::now();
   const bool in_range = run.run(sources);
   result.seconds += since(begin);
@@ -311,7 +311,8 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
                            : choose_gpu_delta(weights.smallest, weights.largest, weights.mean, degree);
   result.delta = std::max(delta, weights.smallest);
   auto& work = graph::PathWork::of(g, graph::needs_of(g, a, weights, options));
-  const graph::PathCall call{g, work, sources, options, delta, weights.smallest};
+  const double widest = options.delta > 0 ? options.delta : weights.mean;  // a width that was given stays
+  const graph::PathCall call{g, work, sources, options, delta, widest, weights.smallest};
   const bool done = graph::search_whole<V>(call, weights, result);
   if constexpr (!is_pattern<V>) {
     const auto limit = std::min(options.limit, static_cast<double>(std::numeric_limits<V>::max()));

@@ -17,7 +17,8 @@ enum class SsspMethod : std::uint8_t { near_far, bellman_ford };
 struct SsspGpuOptions {
   SsspMethod method = SsspMethod::near_far;
   std::optional<Access> access = {};  // empty: the graph's best
-  double delta = 0;                   // the width of a window, at least the smallest weight; 0: it is chosen
+  // The width of a window, at least the smallest weight. 0: it is chosen, and grows where windows have little work.
+  double delta = 0;
   double limit = std::numeric_limits<double>::infinity();
   bool predecessors = false;
   bool symmetric = false;         // symmetric_weights(a): vertices may pull
@@ -48,7 +49,7 @@ struct SsspGpuResult {
   std::vector<SsspStep> steps;
   LinkCounts requests;  // where counted
   int weight_bytes = 0;
-  double delta = 0;
+  double delta = 0;            // the least width of a window
   double prepare_seconds = 0;  // of caching lists and placing weights, once for a graph
   double seconds = 0;          // of the search, on the GPU
   double tree_seconds = 0;     // of the predecessors

@@ -51,11 +51,12 @@ template <class D, class W>
 class PathRun {
  public:
   PathRun(GpuGraph& g, PathWork& work, const gpu::WeightView<W>& weights, const SsspGpuOptions& options,
-          double delta, double smallest, D limit)
+          double delta, double widest, double smallest, D limit)
       : g_(g), work_(work), weights_(weights), options_(options), s_(work.state<D>(g)), limit_(limit) {
     access_ = g.access_or_best(options.access);
     smallest_ = static_cast<D>(smallest);
-    window_ = {.width = width_of(std::max(delta, smallest)), .over_link = !g.in_core()};
+    width_ = least_ = std::max(delta, smallest), widest_ = widest;
+    window_ = {.width = width_of(width_), .over_link = !g.in_core()};
   }
 
   /// Returns false if a path was longer than the limit.
@@ -137,10 +138,13 @@ class PathRun {
         run_small(now.pending);
       } else {
         was_small = false;
+        const auto cost = path_cost(double(now.near_edges), double(now.near_link));
         if (!pulls(nearest, step)) {
           gpu::list_window(s_, stream());
           walk({.step = gpu::PathStep::push, .list = s_.list, .count = now.near, .limit = limit_});
         }
+        width_ = next_width(width_, least_, widest_, cost, double(g_.edges()));
+        window_.width = width_of(width_);
       }
       steps_.push_back(step);
     }
@@ -197,6 +201,7 @@ class PathRun {
   const SsspGpuOptions& options_;
   gpu::PathState<D> s_;
   gpu::Window<D> window_;
+  double width_ = 0, least_ = 0, widest_ = 0;  // of a window
   Access access_ = Access::aligned;
   D smallest_{}, limit_{};
   std::vector<SsspStep> steps_;
