@@ -31,6 +31,16 @@ def result_dtype(*dtypes: Any) -> np.dtype:
     return dtype
 
 
+def checked_dtype(dtype: Any) -> np.dtype:
+    """A type that a matrix may have, of what the caller asked for."""
+    found = np.dtype(dtype)
+    if found != np.bool_ and found not in VALUE_TYPES:
+        raise TypeError(
+            f"dtype={found} is not supported: choose bool, float32, float64, complex64 or complex128"
+        )
+    return found
+
+
 def as_array(x: Any) -> np.ndarray:
     """A NumPy array, sharing memory, from an array, a list, or any CPU object with `__dlpack__`."""
     if isinstance(x, np.ndarray):
@@ -115,15 +125,11 @@ def _as_int64(index: Any, name: str) -> np.ndarray:
 def split_values(data: Any, dtype: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(values, keep): values is None for a pattern; keep is a mask where explicit False entries must go."""
     data = as_array(data)
-    wanted = None if dtype is None else np.dtype(dtype)
+    wanted = None if dtype is None else checked_dtype(dtype)
     if wanted == np.bool_ or (wanted is None and data.dtype == np.bool_):
         keep = data != 0
         return None, None if keep.all() else keep
     target = result_dtype(data.dtype) if wanted is None else wanted
-    if target not in VALUE_TYPES:
-        raise TypeError(
-            f"dtype={target} is not supported: choose bool, float32, float64, complex64 or complex128"
-        )
     return as_type(data, target, "data", asked=wanted is not None), None
 
 
@@ -284,9 +290,17 @@ def from_anything(arg: Any, shape: Any, dtype: Any, copy: bool | None = None) ->
             copy = False  # a conversion's arrays, which nobody else has
         return from_csr_parts(csr.data[:used], csr.indices[:used], csr.indptr, shape, dtype, copy)
     dense = as_array(arg)
-    if dense.ndim != 2 or dense.dtype == object:
+    if dense.ndim != 2:
         raise TypeError(
             f"cannot make a matrix from {type(arg).__name__} of shape {dense.shape}: give two dimensions"
+        )
+    if dense.dtype == object:
+        raise TypeError(
+            f"cannot make a matrix from {type(arg).__name__} of dtype object: convert it with astype(float)"
+        )
+    if shape is not None and check_shape(shape) != dense.shape:
+        raise ValueError(
+            f"shape={shape!r} differs from that of the dense array, {dense.shape}: leave it out"
         )
     row, col = np.nonzero(dense)
     return from_coo_parts(dense[row, col], row, col, dense.shape if shape is None else shape, dtype)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock import _core
-from penstock._arrays.convert import as_array, as_type, result_dtype
+from penstock._arrays.convert import as_array, as_type, checked_dtype, result_dtype
 from penstock._choices import semiring_named
 from penstock._matrix.names import Guarded, as_kind
 from penstock._matrix.structure import alike, check_shapes, made
@@ -29,10 +29,14 @@ def is_number(value: Any) -> bool:
 
 def _dense(value: Any) -> np.ndarray | None:
     """An array or lists as an array; None for what is neither."""
-    if isinstance(value, (np.ndarray, list, tuple)):
+    if isinstance(value, (np.ndarray, list, tuple, range)):
         array = np.asarray(value)
         return None if array.dtype.kind not in "biufc" else array
     return None
+
+
+def _finite(a: csr_array) -> bool:
+    return a.dtype == np.bool_ or a.place == "device" or bool(np.isfinite(a.data).all())
 
 
 def _join(a: csr_array, b: Any, op: str, what: str) -> csr_array:
@@ -84,10 +88,14 @@ def _plus(A: Arithmetic, b: Any, op: str, left: bool) -> Any:
                 "ps.csr_array((A.data + number, A.indices, A.indptr), A.shape), or to A.toarray()"
             )
         return -A if left and op == "minus" else A
-    dense = _dense(b)
+    dense = _dense(b) if isinstance(b, np.ndarray) else None  # of lists SciPy makes no sums
     if dense is None:
         return NotImplemented
     array = A.toarray()  # type: ignore[attr-defined]
+    if dense.ndim > 2:
+        raise ValueError(
+            f"{what}: a matrix of shape {array.shape} and an array of shape {dense.shape}"
+        )
     if op == "plus":
         return array + dense
     return dense - array if left else array - dense
@@ -149,12 +157,13 @@ class Arithmetic(Guarded):
         dtype = result_dtype(np.result_type(a.dtype, factor))
         return with_values(a, as_type(np.multiply(a.data, factor, dtype=dtype), dtype, "product"))
 
-    def multiply(self, B: Any) -> Any:
+    def multiply(self, other: Any) -> Any:
         """A times B entry by entry (Hadamard's product): what both store. `A * B` is the same.
 
-        B is a sparse matrix, a dense array or a number; shapes are broadcast as in NumPy, and the result is sparse. A
+        `other` is B, a sparse matrix, a dense array or a number; shapes are broadcast as in NumPy, and the result is sparse. A
         pattern counts as ones, so that A times a pattern is `A.mask(pattern)`; two patterns make a pattern. Rows are
         sorted and duplicates added up first. Products that are 0 stay stored where two sparse matrices have one shape.
+        NaN or infinity times an entry that the other does not store is NaN, as in SciPy.
 
         >>> import numpy as np, penstock as ps
         >>> A = ps.csr_array(np.array([[1.0, 2.0], [0.0, 4.0]]))
@@ -162,10 +171,15 @@ class Arithmetic(Guarded):
         array([[10.,  2.],
                [ 0.,  4.]])
         """
-        found = self._times(B)
+        found = self._times(other)
         if found is NotImplemented:
+            kind = (
+                f"an array of {other.dtype}"
+                if isinstance(other, np.ndarray)
+                else type(other).__name__
+            )
             raise TypeError(
-                f"A.multiply(B) takes a sparse matrix, an array or a number, not {type(B).__name__}"
+                f"A.multiply(B) takes a sparse matrix, an array or a number, not {kind}"
             )
         return found
 
@@ -182,6 +196,8 @@ class Arithmetic(Guarded):
         dtype = a.dtype if a.dtype == b.dtype else result_dtype(a.dtype, b.dtype)
         if a.dtype == np.bool_ and dtype != np.bool_:
             a, b = b, a  # of products with one the order does not matter
+        if not (_finite(a) and _finite(b)):  # NaN and infinity times what is not stored is NaN
+            return back(type(a), view(a.without_duplicates()) * view(b.without_duplicates()))
         if b.dtype == np.bool_:
             return a.mask(b)
         a, b = alike(a.without_duplicates(), b.without_duplicates())
@@ -190,6 +206,10 @@ class Arithmetic(Guarded):
     def __mul__(self, B: Any) -> Any:
         """`multiply`; float32 times a Python float stays float32, as in NumPy."""
         return self._times(B)
+
+    def __imul__(self, B: Any) -> Any:
+        """`A * B`; of a number in A's type, as in SciPy."""
+        return self._of_its_type(np.multiply, B) if is_number(B) else self._times(B)
 
     def __rmul__(self, B: Any) -> Any:
         if hasattr(B, "tocsr"):
@@ -202,9 +222,12 @@ class Arithmetic(Guarded):
     def __truediv__(self, divisor: Any) -> Any:
         """By a number or a dense array, a sparse matrix; by a sparse matrix a dense array, with NaN where neither
         stores an entry, as in SciPy."""
-        if isinstance(divisor, _NUMBERS):
-            inverse = np.true_divide(1.0, divisor)  # SciPy, too, multiplies by it
-            return self._scaled(inverse if isinstance(divisor, np.inexact) else inverse.item())
+        if is_number(divisor):
+            a = self._matrix()
+            inverse = 1.0 / (divisor[()] if isinstance(divisor, np.ndarray) else divisor)
+            if a.dtype.kind != "c":
+                a = a.astype(np.float64)  # as SciPy, which multiplies by the inverse, too
+            return a._scaled(inverse)
         if hasattr(divisor, "tocsr"):
             a = self._matrix().without_duplicates()
             return view(a.astype(result_dtype(a.dtype))) / as_scipy(divisor)
@@ -212,15 +235,36 @@ class Arithmetic(Guarded):
         return NotImplemented if dense is None else self._times(np.true_divide(1.0, dense))
 
     def __rtruediv__(self, B: Any) -> Any:
-        """A dense array, as in SciPy: NaN or infinite wherever A stores no entry."""
-        if not is_number(B) and not hasattr(B, "tocsr") and _dense(B) is None:
-            return NotImplemented
-        a = self._matrix()
+        """A sparse B over A is a dense array, as in SciPy; a number or an array over A is an error there and here."""
         if hasattr(B, "tocsr"):
+            a = self._matrix()
             return as_scipy(B) / view(a.astype(result_dtype(a.dtype)))
-        return np.divide(B, a.toarray())
+        if is_number(B) or _dense(B) is not None:
+            raise TypeError(
+                "B / A of a sparse A is infinite or NaN wherever A stores no entry: use B / A.toarray(), or B / A.data "
+                "for the stored ones"
+            )
+        return NotImplemented
+
+    def __itruediv__(self, divisor: Any) -> Any:
+        """`A / divisor`; of a number in A's type, as in SciPy."""
+        if is_number(divisor):
+            return self._of_its_type(np.multiply, 1.0 / divisor)
+        return self.__truediv__(divisor)
+
+    def _of_its_type(self, function: Any, number: Any) -> csr_array:
+        """function(values, number) in the type of the values, which must be able to hold it: else NumPy's TypeError."""
+        a = self._matrix()
+        if a.place == "device":
+            return self._times(number)
+        values = a.data.copy()
+        function(values, number, out=values)
+        return with_values(a, values)
 
     def __neg__(self) -> csr_array:
+        a = self._matrix()
+        if a.dtype.kind == "c" and a.place != "device":
+            return with_values(a, np.negative(a.data))  # infinity times -1 + 0j is NaN
         return self._scaled(-1)
 
     # Powers
@@ -239,11 +283,14 @@ class Arithmetic(Guarded):
             raise ValueError(
                 f"A ** {n} is infinite wherever no entry is stored: A.data ** {n} is of the stored ones"
             )
-        values = a.data.astype(result_dtype(a.dtype) if dtype is None else dtype) ** n
+        values = (
+            a.data.astype(result_dtype(a.dtype) if dtype is None else checked_dtype(dtype)) ** n
+        )
         return with_values(a, as_array(values).astype(result_dtype(values.dtype), copy=False))
 
     def __pow__(self, n: Any) -> Any:
-        return self.power(n) if is_number(n) else NotImplemented
+        known = is_number(n) or isinstance(n, np.ndarray)  # to others Python leaves the answer
+        return self.power(n) if known else NotImplemented
 
 
 def _times_dense(a: csr_array, dense: np.ndarray) -> Any:
@@ -255,5 +302,8 @@ def _times_dense(a: csr_array, dense: np.ndarray) -> Any:
         return a.scale(cols=dense.reshape(-1))
     if dense.shape == (rows, 1):
         return a.scale(rows=dense.reshape(-1))
-    known = dense.astype(result_dtype(dense.dtype), copy=False)
+    wanted = result_dtype(a.dtype, dense.dtype)
+    if dense.dtype.kind != "c":
+        wanted = np.empty(0, wanted).real.dtype
+    known = dense.astype(wanted, copy=False)
     return back(type(a), view(a.without_duplicates()).multiply(known))

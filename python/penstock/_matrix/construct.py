@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from penstock._arrays.convert import checked_dtype
 from penstock._matrix.csr import csr_array
 from penstock._matrix.names import Guarded
 from penstock._matrix.through_scipy import as_scipy, back, canonical_view
@@ -34,14 +35,20 @@ __all__ = [
 ]
 
 
-def _made(function: str, format: str | None, *args: Any, **how: Any) -> csr_array:
-    """What SciPy's function of this name makes, as a csr_array."""
-    import scipy.sparse as sp
-
+def as_csr(function: str, format: str | None) -> None:
     if format not in (None, "csr"):
         raise ValueError(
             f"{function}(format={format!r}): the result is a csr_array, use .to{format}() of it"
         )
+
+
+def _made(function: str, format: str | None, *args: Any, **how: Any) -> csr_array:
+    """What SciPy's function of this name makes, as a csr_array."""
+    import scipy.sparse as sp
+
+    as_csr(function, format)
+    if how.get("dtype") is not None and function != "eye_array":
+        checked_dtype(how["dtype"])
     result = getattr(sp, function)(*args, format="csr", **how)
     return back(csr_array, sp.csr_array(result) if isinstance(result, sp.spmatrix) else result)
 
@@ -123,7 +130,7 @@ def diags_array(
 
 def _typed(diagonals: Any, dtype: Any) -> dict[str, Any]:
     """The type that SciPy is asked for: of integers float64, which it would warn of."""
-    if dtype is not None:
+    if dtype is not None or len(diagonals) == 0:
         return {"dtype": dtype}
     try:
         found = np.result_type(*(np.asarray(d).dtype for d in np.atleast_1d(diagonals)))
@@ -161,7 +168,8 @@ def vstack(blocks: Sequence[Any], format: str | None = None, dtype: Any = None) 
 def _arrays(blocks: Any) -> list[Any]:
     import scipy.sparse as sp
 
-    found = [b if sp.issparse(b) else sp.csr_array(b) for b in _blocks(list(blocks))]
+    blocks = [b for b in blocks if b is not None]  # which SciPy skips
+    found = [b if sp.issparse(b) else sp.csr_array(b) for b in _blocks(blocks)]
     if not found:
         raise ValueError("there is no block: give at least one matrix")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any
 
@@ -38,9 +39,20 @@ from penstock._product.operands import (
 
 
 def _sparse_product(a: Any, b: Any) -> csr_array:
-    """A @ B of two sparse matrices."""
+    """A @ B of two sparse matrices, or of one and a sparse vector, as `A[0]` is one."""
+    if min(len(a.shape), len(b.shape)) < 2:
+        return _vector_product(a, b)
     factors = sparse.Factors(csr_array._factor(a), csr_array._factor(b))
     return csr_array._product(factors.all())
+
+
+def _vector_product(a: Any, b: Any) -> Any:
+    """a @ b where one is a sparse array of one dimension: one, too, as in SciPy, but a number of two such arrays."""
+    import scipy.sparse as sp
+
+    dense = (x.toarray() if len(x.shape) < 2 else x for x in (a, b))
+    product = operator.matmul(*dense)
+    return sp.coo_array(product) if np.ndim(product) else product
 
 
 class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):

@@ -21,6 +21,8 @@ _METHODS = {
     *("sin", "tan", "arcsin", "arctan", "sinh", "tanh", "arcsinh", "arctanh", "rint", "sign"),
     *("expm1", "log1p", "deg2rad", "rad2deg", "floor", "ceil", "trunc", "sqrt"),
 }
+# Functions of NumPy that keep 0, and have no method.
+_FUNCTIONS = {"square": np.square, "cbrt": np.cbrt, "fabs": np.fabs}
 _OPERATORS = {
     "absolute": "__abs__",
     "negative": "__neg__",
@@ -179,7 +181,7 @@ class Entrywise(Guarded):
     def _chosen(self, name: str, B: Any) -> Any:
         a = self._matrix()
         if is_number(B):
-            b = np.asarray(B)[()]
+            b = B[()] if isinstance(B, np.ndarray) else B  # a Python number has A's type
             if getattr(np, name)(b, a.dtype.type(0)) != 0:
                 raise TypeError(
                     f"A.{name}({B}) is {B} wherever no entry is stored: use np.{name}(A.data, {B}) for the stored "
@@ -209,17 +211,15 @@ class Entrywise(Guarded):
         found, first = None, inputs[0]
         if method == "__call__" and not how:
             if len(inputs) == 1:
+                if name in _FUNCTIONS and out is None:
+                    return first._each(_FUNCTIONS[name])
                 found = name if name in _METHODS else _OPERATORS.get(name)
             elif isinstance(inputs[0], Entrywise):
                 found = _OPERATORS.get(name)
             else:
                 inputs, found = inputs[::-1], _REFLECTED.get(name)
         if found is None:
-            what = "unsupported operand: " if len(inputs) > 1 else ""
-            raise TypeError(
-                f"{what}np.{name} of a sparse array is dense, or has no meaning: use np.{name}(A.data) for the "
-                f"stored entries, or np.{name}(A.toarray())"
-            )
+            raise TypeError(_refusal(name, method, len(inputs) > 1, how))
         result = getattr(inputs[0], found)(*inputs[1:])
         if out is None:
             return result
@@ -233,6 +233,18 @@ class Entrywise(Guarded):
                 f"{result.shape} and dtype {result.dtype}"
             )
         return result
+
+
+def _refusal(name: str, method: str, two: bool, how: dict[str, Any]) -> str:
+    call = name if method == "__call__" else f"{name}.{method}"
+    if method == "__call__" and how and (name in _METHODS or name in _OPERATORS):
+        given = ", ".join(f"{key}=" for key in how)
+        return f"np.{name}(A, {given}...): of a sparse array it takes no option, use np.{name}(A.data, {given}...)"
+    what = "unsupported operand: " if two and method == "__call__" else ""
+    return (
+        f"{what}np.{call} of a sparse array is dense, or has no meaning: use np.{call}(A.data) for the stored "
+        f"entries, or np.{call}(A.toarray())"
+    )
 
 
 def _real(data: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ def _in_range(i: int, n: int, what: str) -> int:
 
 def _row_numbers(key: Any, n: int) -> np.ndarray | None:
     """The rows that a one-dimensional key of integers or booleans names, or None for another key."""
-    if not isinstance(key, (list, np.ndarray)):
+    if not isinstance(key, (list, tuple, range, np.ndarray)):
         return None
     try:
         p = np.asarray(key)
@@ -105,6 +105,8 @@ def read(a: csr_array, key: Any) -> Any:
     """See `Indexed.__getitem__`."""
     if key is Ellipsis:
         return a
+    if type(key) is tuple and len(key) != 2:
+        return _by_scipy(a, key)
     rows, cols = key if type(key) is tuple and len(key) == 2 else (key, _ALL)
     if cols is Ellipsis:
         cols = _ALL

@@ -52,7 +52,10 @@ def _sums(a: csr_array, axis: int, wide: np.dtype) -> np.ndarray:
             return np.diff(a.indptr)
         return np.bincount(a.indices, minlength=a.shape[1]).astype(np.int64, copy=False)
     ones = np.ones(a.shape[axis], dtype=result_dtype(wide))
-    return a.dot(ones) if axis == 1 else a.T.dot(ones)
+    sums = a.dot(ones) if axis == 1 else a.T.dot(ones)
+    if sums.dtype.kind == "c" and not np.isfinite(sums).all():  # infinity times 1 + 0j is NaN
+        sums.real, sums.imag = (_sums(part, axis, ones.real.dtype) for part in (a.real, a.imag))
+    return sums
 
 
 def _total(a: csr_array, dtype: Any) -> Any:
@@ -173,4 +176,7 @@ class Reduced(Guarded):
         """(rows, cols) of the entries that are not 0."""
         a, turned = self._stored()
         rows, cols = view(a).nonzero()
-        return (cols, rows) if turned else (rows, cols)
+        if not turned:
+            return rows, cols
+        order = np.argsort(cols, kind="stable")  # by rows of the transpose
+        return cols[order], rows[order]

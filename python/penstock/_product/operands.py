@@ -26,11 +26,13 @@ def is_sparse(x: Any) -> bool:
 
 def may_be_dense(x: Any) -> bool:
     """Whether `A @ x` is ours to compute, or to refuse: of other objects Python asks their own `x.__rmatmul__`."""
-    if type(x) is np.ndarray:
+    if type(x) is np.ndarray and x.ndim:
         return True
+    if isinstance(x, np.ndarray) and not x.ndim:
+        x = x[()]
     if isinstance(x, (int, float, complex, np.generic)):
         raise ValueError(f"A @ {x!r}: a product of matrices takes no number, use A * {x!r}")
-    if isinstance(x, (np.ndarray, list, tuple)):
+    if isinstance(x, (np.ndarray, list, tuple, range)):
         return True
     return any(hasattr(x, name) for name in ("__dlpack__", "__array__", "__array_interface__"))
 

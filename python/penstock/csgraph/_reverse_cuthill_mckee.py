@@ -10,7 +10,7 @@ from penstock.csgraph._graph import as_graph
 from penstock.csgraph.shortest_paths import pattern
 
 
-def reverse_cuthill_mckee(A: Any, symmetric_mode: bool = False) -> np.ndarray:
+def reverse_cuthill_mckee(graph: Any, symmetric_mode: bool = False) -> np.ndarray:
     """The reverse Cuthill-McKee order of a square matrix, as int32 numbers of its rows, by SciPy's function of this
     name: works on the pattern of A + A^T, or of A alone where `symmetric_mode=True` says that it is symmetric.
 
@@ -25,7 +25,7 @@ def reverse_cuthill_mckee(A: Any, symmetric_mode: bool = False) -> np.ndarray:
     from penstock.csgraph._scipy import as_scipy, theirs  # not for `import penstock.reorder`
 
     # A pattern: values of A and A^T could cancel
-    graph = pattern(as_graph(A, "reverse_cuthill_mckee"))
-    if graph.shape[0] == 0:
+    edges = pattern(as_graph(graph, "reverse_cuthill_mckee"))
+    if edges.shape[0] == 0:
         return np.empty(0, np.int32)
-    return theirs.reverse_cuthill_mckee(as_scipy(graph, "reverse_cuthill_mckee"), symmetric_mode)
+    return theirs.reverse_cuthill_mckee(as_scipy(edges, "reverse_cuthill_mckee"), symmetric_mode)

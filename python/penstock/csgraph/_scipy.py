@@ -20,9 +20,14 @@ __all__ = ["MOST", "as_given", "as_scipy", "as_scipys_own", "is_dense_graph", "t
 MOST = 2**31 - 1  # entries and vertices, which SciPy's graph functions number in int32
 
 
-def as_scipy(graph: csr_array, what: str) -> Any:
-    """The graph over the same entries, as SciPy's function `what` takes it; ValueError for one that is too large."""
+def as_scipy(graph: csr_array, what: str, weights: bool = False) -> Any:
+    """The graph over the same entries, as SciPy's function `what` takes it; ValueError for one that is too large, or, where
+    weights are read, has complex ones, whose imaginary parts SciPy drops."""
     _check_size(graph, what)
+    if weights and graph.dtype.kind == "c":
+        raise ValueError(
+            f"{what} needs real weights, these are complex: give those of A.real, or abs(A)"
+        )
     return graph.to_scipy()
 
 

@@ -168,17 +168,17 @@ def _search_gpu(
 
 
 def breadth_first_order(
-    A: Any, i_start: int, directed: bool = True, return_predecessors: bool = True
+    csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True
 ) -> Any:
     """The vertices in the order in which a breadth-first search reaches them, as SciPy's function of this name.
 
     Parameters
     ----------
-    A : csr_array of shape (n, n), or what csr_array takes
-        Unlike in SciPy, explicit zeros are edges. Edges of a vertex are followed in the order in which A stores them.
+    csgraph : csr_array of shape (n, n), or what csr_array takes
+        Unlike in SciPy, explicit zeros are edges. Edges of a vertex are followed in the order in which it stores them.
     i_start : int
     directed : bool
-        False: every edge can be walked both ways, those that A stores for a vertex first.
+        False: every edge can be walked both ways, those that it stores for a vertex first.
     return_predecessors : bool
 
     Returns
@@ -194,7 +194,7 @@ def breadth_first_order(
     >>> ps.csgraph.breadth_first_order(A, 0)
     (array([0, 1, 2, 3], dtype=int32), array([-9999,     0,     0,     1, -9999], dtype=int32))
     """
-    graph = as_graph(A, "breadth_first_order")
+    graph = as_graph(csgraph, "breadth_first_order")
     start = vertex(graph, i_start, "i_start")
     also = None if directed else graph.T.formed()._core
     order, predecessors = _core.bfs_order(graph._core, also, start)

@@ -20,7 +20,7 @@ from penstock.csgraph.gpu_options import GpuOptions, settled
 
 
 def connected_components(
-    A: Any,
+    csgraph: Any,
     directed: bool = True,
     connection: str = "weak",
     return_labels: bool = True,
@@ -34,7 +34,7 @@ def connected_components(
 
     Parameters
     ----------
-    A : csr_array of shape (n, n), or what csr_array takes
+    csgraph : csr_array of shape (n, n), or what csr_array takes
         A stored entry (i, j) is an edge from i to j; values are not read.
     directed : bool
         False: edges can be walked both ways, so that strong components are weak ones.
@@ -50,7 +50,7 @@ def connected_components(
         How a GPU finds them; see `GpuOptions`. "label_propagation" looks at all edges, then in every round at those of
         vertices that the last one gave another label. Where edges go one way it looks at all in every round.
     lists : "auto", "raw" or "packed"
-        What the CPU reads to find weak components, as for `bfs`. Strong ones are found in A as it is.
+        What the CPU reads to find weak components, as for `bfs`. Strong ones are found in it as it is.
 
     Returns
     -------
@@ -77,11 +77,11 @@ def connected_components(
     >>> ps.csgraph.connected_components(A)
     (3, array([0, 1, 0, 1, 2], dtype=int32))
     """
-    _check_connection(connection)
+    connection = _named(connection)
     strong = connection == "strong" and directed
     # Weak components are the same whichever way edges go.
-    changed = None if strong else changed_rows(A, True, device, gpu_options, lists)
-    graph: Any = as_graph(A, "connected_components") if changed is None else changed
+    changed = None if strong else changed_rows(csgraph, True, device, gpu_options, lists)
+    graph: Any = as_graph(csgraph, "connected_components") if changed is None else changed
     gpus = chosen_gpus(graph, device) if changed is None else []
     if strong and gpus and device is not None:
         raise ValueError('strong components are found on the CPU: give device="cpu" or None')
@@ -181,12 +181,14 @@ def verify_components(A: Any, count: int, labels: Any, connection: str = "weak")
     >>> ps.csgraph.verify_components(A, 3, [0, 1, 0, 1, 2])
     >>> ps.csgraph.verify_components(A, 5, [0, 1, 2, 3, 4], connection="strong")
     """
-    _check_connection(connection)
+    connection = _named(connection)
     graph = as_graph(A, "verify_components")
     check = _core.strong_components_verify if connection == "strong" else _core.components_verify
     check(graph._core, operator.index(count), as_labels(labels, "labels"))
 
 
-def _check_connection(connection: str) -> None:
-    if connection not in ("weak", "strong"):
+def _named(connection: str) -> str:
+    """In small letters, as SciPy reads it."""
+    if not isinstance(connection, str) or connection.lower() not in ("weak", "strong"):
         raise ValueError(f"connection={connection!r} is neither 'weak' nor 'strong'")
+    return connection.lower()

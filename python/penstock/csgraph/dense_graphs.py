@@ -109,4 +109,4 @@ def _dense(graph: Any) -> Any:
 def _sparse(graph: Any, what: str) -> Any:
     if is_dense_graph(graph):
         raise TypeError(f"{what} takes a sparse graph, not a {type(graph).__name__}")
-    return as_scipy(as_graph(graph, what), what)
+    return as_scipy(as_graph(graph, what), what, weights=True)

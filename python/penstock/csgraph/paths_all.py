@@ -115,7 +115,7 @@ def floyd_warshall(
            [inf,  0., inf],
            [inf,  2.,  0.]])
     """
-    graph = as_scipy(as_graph(csgraph, "floyd_warshall"), "floyd_warshall")
+    graph = as_scipy(as_graph(csgraph, "floyd_warshall"), "floyd_warshall", weights=True)
     return theirs.floyd_warshall(graph, directed, return_predecessors, unweighted)
 
 
@@ -152,4 +152,4 @@ def yen(
         "return_predecessors": return_predecessors,
         "unweighted": unweighted,
     }
-    return theirs.yen(as_scipy(graph, "yen"), source, sink, K, **how)
+    return theirs.yen(as_scipy(graph, "yen", weights=True), source, sink, K, **how)

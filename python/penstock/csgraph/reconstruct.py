@@ -100,7 +100,7 @@ def construct_dist_matrix(
         raise TypeError(f"predecessors must be int32, not {given.dtype}")
     before = _predecessors(given, (n, n), n)
     _check_ends(before)
-    scipys = as_scipy(read, "construct_dist_matrix")
+    scipys = as_scipy(read, "construct_dist_matrix", weights=True)
     return theirs.construct_dist_matrix(scipys, before, directed, null_value)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,10 @@ def dijkstra(
         graph = pattern(graph)
     if not directed:
         graph = both_ways(graph)
+    if not isinstance(limit, numbers.Real):
+        raise TypeError(
+            f"limit={limit!r} is a {type(limit).__name__}: give a number, np.inf for none"
+        )
     if not limit >= 0:
         raise ValueError(f"limit={limit!r} must be zero or more")
     starts, shape = rows_of(graph, indices)

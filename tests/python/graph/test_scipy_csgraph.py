@@ -321,3 +321,25 @@ def test_laplacian_faults():
             ps.csgraph.laplacian(ps.csr_array((3, 3)), normed=True).toarray().tolist()
             == [[0] * 3] * 3
         )
+
+
+def test_scipys_names_of_arguments():
+    graph = ps.csr_array(([1.0, 2.0], ([0, 1], [1, 2])), shape=(3, 3))
+    how = {"csgraph": graph, "directed": True, "return_labels": False}
+    assert ps.csgraph.connected_components(connection="STRONG", **how) == 3
+    order, _ = ps.csgraph.breadth_first_order(csgraph=graph, i_start=0)
+    np.testing.assert_array_equal(order, [0, 1, 2])
+    assert sorted(ps.csgraph.reverse_cuthill_mckee(graph=graph)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("function", ["floyd_warshall", "yen", "csgraph_to_dense"])
+def test_complex_weights_are_refused(function):
+    graph = ps.csr_array(np.array([[0, 1 + 1j], [2j, 0]]))
+    more = (0, 1, 2) if function == "yen" else ()
+    with pytest.raises(ValueError, match=f"{function} needs real weights"):
+        getattr(ps.csgraph, function)(graph, *more)
+
+
+def test_a_limit_that_is_no_number():
+    with pytest.raises(TypeError, match="limit='5'"):
+        ps.csgraph.dijkstra(ps.csr_array(np.eye(2)), limit="5")

@@ -6,6 +6,7 @@ contiguous, so BLAS reads it at full speed.
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,10 @@ from penstock.linalg._operators import PREPARE_AFTER, as_matrix
 
 PREPARE_FROM = 65_536  # entries, as for the Krylov methods
 STREAMED_BLOCK = 8  # see docs/eigen.md
+
+
+def is_whole(number: Any) -> bool:
+    return isinstance(number, numbers.Real) and not isinstance(number, bool) and number % 1 == 0
 
 
 def element_type(a: Any) -> np.dtype:

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock.linalg.eigen import basis
 from penstock.linalg.eigen.info import EigenInfo
-from penstock.linalg.eigen.products import Products
+from penstock.linalg.eigen.products import Products, is_whole
 
 
 def randomized_svd(
@@ -93,13 +93,13 @@ def block_krylov_svd(
 
 def _sizes(products: Products, k: Any, more: Any, steps: Any) -> tuple[int, int, int]:
     most = min(products.shape)
-    if isinstance(k, bool) or int(k) != k or not 1 <= k <= most:
+    if not is_whole(k) or not 1 <= k <= most:
         raise ValueError(f"n_components={k!r}: give a whole number from 1 to min(A.shape) = {most}")
-    if isinstance(more, bool) or int(more) != more or more < 0:
+    if not is_whole(more) or more < 0:
         raise ValueError(f"n_oversamples={more!r}: give a whole number, at least 0")
     if steps == "auto":
         steps = 7 if k < 0.1 * most else 4
-    if isinstance(steps, (bool, str)) or int(steps) != steps or steps < 0:
+    if not is_whole(steps) or steps < 0:
         raise ValueError(f'n_iter={steps!r}: give a whole number, at least 0, or "auto" for 7 or 4')
     return int(k), min(int(k + more), most), int(steps)
 

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies
 from penstock.linalg.eigen.info import EigenInfo
-from penstock.linalg.eigen.products import Products
+from penstock.linalg.eigen.products import Products, is_whole
 from penstock.linalg.eigen.symmetric import DENSE, first_vector, no_convergence
 
 _WANTED = (True, False, "u", "vh")
@@ -145,7 +145,7 @@ def on_subspace(times: Any, right: np.ndarray, k: int) -> tuple[np.ndarray, np.n
 def _checked(k: Any, n: int, ncv: Any, tol: Any, maxiter: Any) -> None:
     if n == 0:
         raise ValueError("`A` must not be empty.")
-    if isinstance(k, bool) or int(k) != k or not 0 < k < n:
+    if not is_whole(k) or not 0 < k < n:
         raise ValueError(
             f"`k` must be an integer satisfying `0 < k < min(A.shape)`: k={k}, min(A.shape)={n}; for all singular "
             "values use scipy.linalg.svd(A.toarray())"

@@ -11,7 +11,7 @@ from penstock._matrix.csr import csr_array
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies, lanczos
 from penstock.linalg.eigen.info import EigenInfo
-from penstock.linalg.eigen.products import Products
+from penstock.linalg.eigen.products import Products, is_whole
 
 DENSE = 150  # rows, up to which LAPACK is faster
 _ENDS = ("LM", "SM", "LA", "SA", "BE")
@@ -66,7 +66,8 @@ def eigsh(
     return_info : bool
         Also returns an EigenInfo, as the last of a tuple.
 
-    Returns (values, vectors), ascending values (k,) and orthonormal vectors (n, k), or the values alone.
+    Returns (values, vectors), ascending values (k,) and orthonormal vectors (n, k), or the values alone, which descend
+    for which="SA", as SciPy's do.
 
     Raises ValueError (A not square or not Hermitian, NaN in A, k, ncv, tol or maxiter out of range), TypeError
     (k >= n), and SciPy's ArpackNoConvergence, which holds the pairs that have converged.
@@ -127,7 +128,8 @@ def eigsh(
     )
     real = np.zeros((), products.dtype).real.dtype
     values = found.values.astype(real)
-    result = (values, found.vectors.T) if return_eigenvectors else (values,)
+    alone = values[::-1].copy() if which == "SA" else values
+    result = (values, found.vectors.T) if return_eigenvectors else (alone,)
     result = (*result, info) if return_info else result
     return result if len(result) > 1 else result[0]
 
@@ -136,7 +138,7 @@ def _checked(products: Products, k: Any, ncv: Any, maxiter: Any, tol: Any) -> in
     n, m = products.shape
     if n != m:
         raise ValueError(f"expected square matrix (shape={products.shape}): svds takes any shape")
-    if isinstance(k, bool) or int(k) != k or k <= 0:
+    if not is_whole(k) or k <= 0:
         raise ValueError(f"k={k!r}: k must be greater than 0, and a whole number")
     if k >= n:
         raise TypeError(
