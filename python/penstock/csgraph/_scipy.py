@@ -21,8 +21,8 @@ MOST = 2**31 - 1  # entries and vertices, which SciPy's graph functions number i
 
 
 def as_scipy(graph: csr_array, what: str, weights: bool = False) -> Any:
-    """The graph over the same entries, as SciPy's function `what` takes it; ValueError for one that is too large, or has
-    complex weights that are read, whose imaginary parts SciPy drops."""
+    """The graph over the same entries, as SciPy's function `what` takes it; ValueError for one that is too large, or
+    has complex weights that are read, whose imaginary parts SciPy drops."""
     _check_size(graph, what)
     if weights and graph.dtype.kind == "c":
         raise ValueError(
