@@ -160,10 +160,10 @@ class Arithmetic(Guarded):
     def multiply(self, other: Any) -> Any:
         """A times B entry by entry (Hadamard's product): what both store. `A * B` is the same.
 
-        `other` is B, a sparse matrix, a dense array or a number; shapes are broadcast as in NumPy, and the result is sparse. A
-        pattern counts as ones, so that A times a pattern is `A.mask(pattern)`; two patterns make a pattern. Rows are
-        sorted and duplicates added up first. Products that are 0 stay stored where two sparse matrices have one shape.
-        NaN or infinity times an entry that the other does not store is NaN, as in SciPy.
+        `other` is B, a sparse matrix, a dense array or a number; shapes are broadcast as in NumPy, and the result is
+        sparse. A pattern counts as ones, so that A times a pattern is `A.mask(pattern)`; two patterns make a pattern.
+        Rows are sorted and duplicates added up first. Products that are 0 stay stored where two sparse matrices have
+        one shape. NaN or infinity times an entry that the other does not store is NaN, as in SciPy.
 
         >>> import numpy as np, penstock as ps
         >>> A = ps.csr_array(np.array([[1.0, 2.0], [0.0, 4.0]]))
