@@ -97,6 +97,7 @@ class Derived:
     neighbour_sample: tuple[int, str, np.ndarray] | None = None
     neighbour_sample_checked: bool = True
     path_weights: Any = None
+    finite_weights: bool | None = None
     largest_weights: np.ndarray | None = None  # of each row
     least_weight: float | None = None
     bfs_plan: Any = None
