@@ -98,8 +98,8 @@ def test_where_they_would_not_pay(made, monkeypatch):
         assert asked[2] == ("packed", BUDGET, True) and a._derived.reads_of_paths == 0
 
 
-def test_a_pattern_has_no_lengths_to_step_over(made, graph):
-    _, asked = made
+@pytest.mark.usefixtures("made")
+def test_a_pattern_has_no_lengths_to_step_over(graph):
     a = ps.csr_array._wrap(graph._core)
     a._derived.symmetric_pattern = True
     with ps.options(device_memory=BUDGET):
