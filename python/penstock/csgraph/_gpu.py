@@ -154,6 +154,8 @@ def gpu_graph(
             packed = graph._derived.packed_lists
             if packed is None and known is not None and known[0] == key:
                 packed = known[1].packed_lists()  # the same, with less of them on the GPU
+        if known is not None and known[1].facts().get("aside_bytes"):
+            graph._derived.oriented_gpu = None  # its lists are in the budget of what goes
         graph._derived.gpu_graph = known = None
         more: dict[str, Any] = {"distance_bytes": distance_bytes} if paths is not None else {}
         if weights is not None:

@@ -17,13 +17,18 @@ def budget(gpus: list[int], share: int) -> int:
 
 
 def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
-    """What is free on a GPU, and what graphs that are there now take, which will be free; several: as parts of them."""
+    """What is free on a GPU, and what graphs that are there now take, which will be free, beside what others hold;
+    several: as parts of them."""
     there = 0
     for one in graphs:
         known = one._derived.gpu_parts if several else one._derived.gpu_graph
         if known is not None:
             facts = known[1].facts()
-            there += sum(f["used_bytes"] for f in facts.get("parts", [facts]) if f["gpu"] == gpu)
+            there += sum(
+                f["used_bytes"] - f.get("aside_bytes", 0)
+                for f in facts.get("parts", [facts])
+                if f["gpu"] == gpu
+            )
     return int(_core.gpu_info(gpu)["free_bytes"]) + int(there)
 
 
