@@ -193,7 +193,7 @@ def lists_of_paths(
     if facts["far_bytes"]:
         return None
     asked = {} if vertex_bytes is None else {"vertex_bytes": vertex_bytes}
-    each = room_of_each([graph], [gpu], share)
+    each = facts["budget"] - facts["aside_bytes"], 0
     if not holds(room_there(graph, [gpu], each, placement, sizes_there(known[1]), **asked)):
         return None
     bits = (

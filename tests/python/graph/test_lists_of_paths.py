@@ -13,7 +13,7 @@ from penstock import _core
 class Placed:
     """What a GPU tells of lists that it has: `options` are those that the core was asked with."""
 
-    def __init__(self, graph, sizes, far=0, lengths=True):
+    def __init__(self, graph, budget, sizes, lengths=True):
         n = graph.shape[0]
         self.told = {
             "placement": "packed",
@@ -21,9 +21,11 @@ class Placed:
             "edges": graph.nnz,
             "packed_bytes": sizes["packed_bytes"],
             "offset_bytes": sizes["head_bytes"],
-            "edge_bytes": sizes["packed_bytes"] - sizes["head_bytes"] - far,
-            "far_bytes": far,
-            "used_bytes": sizes["packed_bytes"] - far,
+            "edge_bytes": sizes["packed_bytes"] - sizes["head_bytes"],
+            "far_bytes": 0,
+            "aside_bytes": 0,
+            "used_bytes": sizes["packed_bytes"],
+            "budget": budget,
             "lengths": lengths,
             "gpu": 0,
         }
@@ -45,7 +47,7 @@ def made(graph, gpus, monkeypatch):
         sizes = _packing.sizes_of_packed(a)
         if "weights" in more:
             sizes = sizes_of_packed_paths(a, weights_of(a))
-        return Placed(a, sizes, lengths="weights" in more)
+        return Placed(a, budget, sizes, lengths="weights" in more)
 
     monkeypatch.setattr(_core, "gpu_graph", gpu_graph)
     return a, asked
@@ -84,6 +86,9 @@ def test_where_they_would_not_pay(made, monkeypatch):
         assert _gpu.lists_of_paths(a, 0, "packed", 2) is None  # beside the reversed edges
         vertex = (BUDGET - there.told["packed_bytes"]) // a.shape[0]
         assert _gpu.lists_of_paths(a, 0, "packed", 1, vertex + 1) is None  # no room for these
+        there.told["aside_bytes"] = BUDGET - there.told["packed_bytes"] - 30 * a.shape[0]
+        assert _gpu.lists_of_paths(a, 0, "packed", 1) is None  # others hold what a search takes
+        there.told["aside_bytes"] = 0
         there.told["far_bytes"] = 1000
         assert _gpu.lists_of_paths(a, 0, "packed", 1) is None
         there.told["far_bytes"] = 0
