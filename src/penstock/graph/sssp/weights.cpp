@@ -25,8 +25,7 @@ constexpr std::int64_t kWeightsOfATask = 64 << 10;
 constexpr std::int64_t kAtOnce = 2 << 10;  // entries, the numbers of whose rows stay in the first cache
 constexpr std::int64_t kShortRow = 8;      // entries
 constexpr std::int64_t kGuessedBy = 1024;  // weights
-constexpr std::int64_t kMirrorsLookedUp =
-    256;  // of graphs whose mirrored weights are drawn anew, few survive one
+constexpr std::int64_t kMirrorsLookedUp = 256;
 constexpr Offset kMostToLookThrough = 4096;  // entries of a row that is searched for a mirror, at most
 
 template <class V>
@@ -144,7 +143,7 @@ std::byte* bytes_in(const PathWeights::Whole& whole) {
       whole);
 }
 
-/// f(range, first, last) with all threads.
+/// look(first, last) for ranges of all entries, with all threads.
 template <class V, class F>
 std::vector<WeightsFound> each_range(const Csr<V>& a, F&& look) {
   std::vector<WeightsFound> found(
