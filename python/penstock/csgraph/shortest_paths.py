@@ -240,7 +240,7 @@ def search(
     row: int = 0,
 ) -> Any:
     """(distances, predecessors or None), or None for what a GPU has written to `to` and `trees`."""
-    weights = weights_of(graph, mirrored=on is not None and _paths_gpu.may_pull(on))
+    weights = weights_of(graph, mirrored=on is not None and _paths_gpu.may_pull(on.options))
     if on is not None:
         return _paths_gpu.search(
             graph, weights, starts, delta, limit, predecessors, on, to, trees, row
