@@ -97,6 +97,7 @@ class Derived:
     neighbour_sample: tuple[int, str, np.ndarray] | None = None
     neighbour_sample_checked: bool = True
     path_weights: Any = None
+    finite_weights: bool | None = None
     largest_weights: np.ndarray | None = None  # of each row
     least_weight: float | None = None
     bfs_plan: Any = None
@@ -119,6 +120,9 @@ class Derived:
     link_seconds: float = 0  # that traversals took whose lists came over the link
     link_calls: int = 0  # how many these were
     path_link_seconds: float = 0  # the same of shortest paths
+    reads_of_paths: int = field(
+        default=0, metadata=_GPU
+    )  # of their packed lists, by other algorithms
     gpu_graph: tuple[Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # (asked, the core's graph)

@@ -17,6 +17,13 @@ from penstock._plan.report import active
 from penstock._plan.schedules import gpu_count, no_gpu, options
 from penstock.csgraph._incoming import edges_in, has_missed, knows_edges_in
 from penstock.csgraph._packing import cpu_packs, pack_seconds, packing_seconds, sizes_of_packed
+from penstock.csgraph._room import (
+    budget,
+    holds,
+    room_of_each,
+    room_there,
+    sizes_there,
+)
 
 # A smaller graph's traversal takes about a millisecond on the CPU, and a GPU's first one not less.
 _SMALL = 1 << 20
@@ -24,6 +31,7 @@ _SMALL = 1 << 20
 _FAR_PASSES = 1.125  # of packed lists in host memory that a search reads, at most
 ON_ITS_GPU = "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
 _NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
+_OF_LINK = 8  # times as fast as its link a GPU reads its memory, at least
 
 
 def chosen_gpu(graph: csr_array, device: Any) -> int | None:
@@ -110,12 +118,12 @@ def _graph_key(
 ) -> tuple[int, str, int, int]:
     """What a kept graph on one GPU depends on: the third is its budget, the last the bytes of a distance where its
     packed lists are those of shortest paths."""
-    return gpu, placement, _budget([gpu], share), distance_bytes
+    return gpu, placement, budget([gpu], share), distance_bytes
 
 
 def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, ...], str, int]:
     """The same over several GPUs."""
-    return tuple(gpus), placement, _budget(gpus, share)
+    return tuple(gpus), placement, budget(gpus, share)
 
 
 def gpu_graph(
@@ -132,6 +140,11 @@ def gpu_graph(
     from packed lists, what `lists_for_gpu` says of them; distances take so many bytes each. `vertex_bytes`: what packed
     lists leave for each vertex, if it is not what searches take."""
     key = _graph_key(gpu, placement, share, 0 if paths is None else distance_bytes)
+    if paths is not None:
+        graph._derived.reads_of_paths = 0
+    elif (placed := lists_of_paths(graph, gpu, placement, share, vertex_bytes)) is not None:
+        graph._derived.reads_of_paths += 1
+        return placed
     known = graph._derived.gpu_graph
     needed = vertex_bytes if placement == "packed" else None
     if known is None or known[0] != key or not leaves(known[1], needed):
@@ -141,6 +154,8 @@ def gpu_graph(
             packed = graph._derived.packed_lists
             if packed is None and known is not None and known[0] == key:
                 packed = known[1].packed_lists()  # the same, with less of them on the GPU
+        if known is not None and known[1].facts().get("aside_bytes"):
+            graph._derived.oriented_gpu = None  # its lists are in the budget of what goes
         graph._derived.gpu_graph = known = None
         more: dict[str, Any] = {"distance_bytes": distance_bytes} if paths is not None else {}
         if weights is not None:
@@ -159,6 +174,34 @@ def gpu_graph(
             else:
                 graph._derived.packed_lists = lists
     return known[1]
+
+
+def lists_of_paths(
+    graph: csr_array, gpu: int, placement: str, share: int, vertex_bytes: int | None = None
+) -> Any:
+    """The packed lists that shortest paths have placed, for algorithms that read them without the lengths; None where
+    these would have others. Kernels step over lengths, which lie behind each 32 columns, so that a search reads at most
+    all of them besides. Lists are packed anew, without, once searches have read so many that it would have paid, or
+    where lists are not all on the GPU, or leave no room for the algorithm."""
+    derived = graph._derived
+    known = derived.gpu_graph
+    if placement != "packed" or known is None or not known[0][3]:
+        return None
+    if known[0][:3] != _graph_key(gpu, placement, share)[:3]:
+        return None
+    facts = known[1].facts()
+    if facts["far_bytes"]:
+        return None
+    asked = {} if vertex_bytes is None else {"vertex_bytes": vertex_bytes}
+    each = facts["budget"] - facts["aside_bytes"], 0
+    if not holds(room_there(graph, [gpu], each, placement, sizes_there(known[1]), **asked)):
+        return None
+    bits = (
+        (derived.path_weights.packed_bits or 0) if facts["lengths"] and derived.path_weights else 0
+    )
+    read = derived.reads_of_paths * bits * graph.nnz / 8 / (_OF_LINK * link_up(gpu))
+    again = pack_seconds(graph) if cpu_packs(graph) else gpu_pack_seconds(graph, gpu)
+    return known[1] if read <= again else None
 
 
 def leaves(there: Any, vertex_bytes: int | None, shared_bytes: int = 0) -> bool:
@@ -185,6 +228,8 @@ def knows_gpu_graph(
     if len(gpus) > 1:
         known = graph._derived.gpu_parts
         return known is not None and known[0][:3] == _parts_key(gpus, placement, share)
+    if distance_bytes == 0 and lists_of_paths(graph, gpus[0], placement, share) is not None:
+        return True
     known = graph._derived.gpu_graph
     return known is not None and known[0] == _graph_key(gpus[0], placement, share, distance_bytes)
 
@@ -204,57 +249,23 @@ def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool =
     turned = not symmetric and (knows_edges_in(graph) or has_missed(graph))
     share = 2 if turned else 1
     reason = "asked for"
-    if placement == "auto" and packs:
+    if (
+        placement == "auto"
+        and packs
+        and len(gpus) == 1
+        and lists_of_paths(graph, gpus[0], "packed", share)
+    ):
+        placement, reason = (
+            "packed",
+            "shortest paths have placed them, with the lengths of the edges",
+        )
+    elif placement == "auto" and packs:
         known = graph._derived.transpose
         both = [graph, known if isinstance(known, csr_array) else graph]
         placement, reason = _home(both[:share], gpus)
     elif placement == "auto":
         reason = "the core's choice by bytes"
     return Home(placement, reason, share)
-
-
-def free_bytes(graphs: list[csr_array], gpu: int, several: bool = False) -> int:
-    """What is free on a GPU, and what graphs that are there now take, which will be free; several: as parts of them."""
-    there = 0
-    for one in graphs:
-        known = one._derived.gpu_parts if several else one._derived.gpu_graph
-        if known is not None:
-            facts = known[1].facts()
-            there += sum(f["used_bytes"] for f in facts.get("parts", [facts]) if f["gpu"] == gpu)
-    return int(_core.gpu_info(gpu)["free_bytes"]) + int(there)
-
-
-def room_of_each(graphs: list[csr_array], gpus: list[int], share: int) -> tuple[int, int]:
-    """(the budget, what is free) of each of the named GPUs, one of which may be named several times; the second counts
-    where the first is 0."""
-    named, several = max(gpus.count(gpu) for gpu in gpus), len(gpus) > 1
-    limit = _budget(gpus, share) // named
-    if limit:
-        return limit, 0
-    return 0, min(free_bytes(graphs, gpu, several) // gpus.count(gpu) for gpu in gpus)
-
-
-def room_there(
-    graph: csr_array,
-    gpus: list[int],
-    each: tuple[int, int],
-    placement: str = "auto",
-    sizes: dict[str, int] | None = None,
-    **asked: Any,
-) -> dict[str, Any]:
-    """`gpu_graph_room` on each of the named GPUs, with what `room_of_each` says of them; several have a range of the
-    vertices each. `sizes` are bytes of the whole graph's lists."""
-    n, parts = graph.shape[0], len(gpus)
-    if parts > 1:
-        asked["all_vertices"] = n
-    asked |= {name: -(-size // parts) for name, size in (sizes or {}).items()}
-    shares = -(-n // parts), -(-graph.nnz // parts)
-    return dict(_core.gpu_graph_room(*shares, *each, placement=placement, **asked))
-
-
-def holds(room: dict[str, Any]) -> bool:
-    """Whether all lists are on the GPU, within the budget."""
-    return bool(room["far_bytes"] == 0 and room["used_bytes"] <= room["budget"])
 
 
 def _home(
@@ -388,7 +399,7 @@ def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -
 
 def _give_way(reversed_edges: csr_array, gpus: list[int]) -> None:
     """Frees reversed edges that have the whole budget, before the edges get half of it."""
-    derived, half = reversed_edges._derived, _budget(gpus, 2)
+    derived, half = reversed_edges._derived, budget(gpus, 2)
     if derived.gpu_graph is not None and derived.gpu_graph[0][2] != half:
         derived.gpu_graph = None
     if derived.gpu_parts is not None and derived.gpu_parts[0][2] != half:
@@ -404,13 +415,6 @@ def _edges_in(graph: csr_array) -> Any:
             raise
         graph._derived.missed_edges = -(2**62)
         return None
-
-
-def _budget(gpus: list[int], share: int) -> int:
-    """Bytes for one of `share` graphs on each GPU; 0 is what is free, which neither of two may take."""
-    if options.device_memory or share == 1:
-        return (options.device_memory or 0) // share
-    return min(_core.gpu_info(gpu)["memory_bytes"] for gpu in set(gpus)) * 9 // 10 // share
 
 
 def gpu_parts(

@@ -5,16 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import (
-    ON_ITS_GPU,
-    Home,
-    _budget,
-    _home,
-    _rate,
-    gpu_graph,
-    gpu_parts,
-    leaves,
-)
+from penstock.csgraph._gpu import ON_ITS_GPU, Home, _home, _rate, gpu_graph, gpu_parts, leaves
+from penstock.csgraph._room import budget
 
 # Algorithms that read lists in one direction read each of them so often in a call, at least: betweenness twice for a
 # source, PageRank in each step, triangles for each list that names its vertex.
@@ -37,7 +29,7 @@ def settle_one_way(
     known = graph._derived.gpu_parts if several else graph._derived.gpu_graph
     where = tuple(gpus) if several else gpus[0]
     if packs and placement in ("auto", "packed") and known is not None:
-        whole, half = _budget(gpus, 1), _budget(gpus, 2)
+        whole, half = budget(gpus, 1), budget(gpus, 2)
         alike = known[0][:2] == (where, "packed") and not (known[0][3] and not several)
         if alike and known[0][2] == half != whole and leaves(known[1], vertex_bytes, shared_bytes):
             return Home("packed", "searches have placed them, beside the reversed edges", 2)

@@ -10,14 +10,9 @@ import numpy as np
 from penstock import _core
 from penstock._io._neighbours import packed_lists
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import (
-    Home,
-    gpu_pack_seconds,
-    holds,
-    room_of_each,
-    room_there,
-)
+from penstock.csgraph._gpu import Home, gpu_pack_seconds
 from penstock.csgraph._packing import cpu_packs, pack_seconds, sizes_of_packed
+from penstock.csgraph._room import holds, room_of_each, room_there
 from penstock.csgraph.gpu_options import GpuOptions
 
 # What the CPU takes to put the length of an edge into its packed list, on one thread.

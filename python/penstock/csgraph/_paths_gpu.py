@@ -33,6 +33,11 @@ def chosen(
     return None if gpu is None else OnGpu(gpu, on)
 
 
+def may_pull(how: GpuOptions) -> bool:
+    """Whether a search reads lists as those of the edges into their vertices, too, where edges have their mirrors."""
+    return how.method != "bellman_ford"
+
+
 def placement_without_room(graph: csr_array, how: GpuOptions, placed: str) -> str | None:
     """Where a graph whose lengths do not fit beside its edges goes instead; None: nowhere, its search is refused."""
     if how.home != "auto" or graph.place == "device" or placed not in ("device", "packed"):
@@ -60,7 +65,7 @@ def search(
     """(distances, predecessors or None), and `ps.record` is told. With `to` and `trees` on the GPU, None for both: they
     are the rows of these arrays."""
     how = on.options
-    symmetric = how.method != "bellman_ford" and symmetric_weights(graph)
+    symmetric = may_pull(how) and symmetric_weights(graph)
 
     def run(placement: str, distance_bytes: int) -> tuple[Any, ...]:
         paths = lists_for_gpu(graph, weights) if placement == "packed" else None

@@ -17,7 +17,7 @@ from penstock.csgraph._graph import as_graph, incoming, readable
 from penstock.csgraph._ranks_gpu import chosen
 from penstock.csgraph._ranks_gpu import ranks as ranks_over_lists
 from penstock.csgraph.gpu_options import GpuOptions
-from penstock.csgraph.shortest_paths import pattern, weights_of
+from penstock.csgraph.shortest_paths import finite_weights, pattern
 
 
 def pagerank(
@@ -243,7 +243,7 @@ def _on_gpu(graph: csr_array, weighted: bool) -> tuple[Any, np.ndarray, bool]:
 def _edges(graph: csr_array, weighted: bool) -> csr_array:
     if not weighted:
         return pattern(graph)
-    if not weights_of(graph).finite:
+    if not finite_weights(graph):
         k = int(np.isinf(graph.data).argmax())
         row = int(np.searchsorted(graph.indptr, k, side="right")) - 1
         raise ValueError(

@@ -17,8 +17,7 @@ from penstock.csgraph._gpu import (
     gpu_pack_seconds,
     knows_gpu_graph,
     leaves,
-    room_of_each,
-    room_there,
+    lists_of_paths,
     settle_home,
 )
 from penstock.csgraph._graph import as_graph
@@ -26,8 +25,9 @@ from penstock.csgraph._lists import cpu_lists, for_cpu, raw_bytes
 from penstock.csgraph._one_way import settle_one_way
 from penstock.csgraph._packed_paths import first_paths_seconds, settle_paths, sizes_of_packed_paths
 from penstock.csgraph._packing import cpu_packs, pack_seconds, packed_bytes, sizes_of_packed
-from penstock.csgraph._paths_gpu import placement_without_room
+from penstock.csgraph._paths_gpu import may_pull, placement_without_room
 from penstock.csgraph._ranks_gpu import RANK_PART_BYTES
+from penstock.csgraph._room import room_of_each, room_there, sizes_there
 from penstock.csgraph.gpu_options import GpuOptions, settled
 from penstock.csgraph.shortest_paths import weights_of
 
@@ -242,9 +242,10 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
         if len(gpus) == 1:
             asked = {"sample": how.slots, "cache": function == "bfs"}
         if placement == "packed":
-            sizes = sizes_of_packed(graph)
+            placed = lists_of_paths(graph, gpus[0], placement, share) if len(gpus) == 1 else None
+            sizes = sizes_of_packed(graph) if placed is None else sizes_there(placed)
     else:
-        home = settle_paths(graph, gpus[0], how, lambda: weights_of(graph))
+        home = settle_paths(graph, gpus[0], how, lambda: weights_of(graph, may_pull(how)))
         placement, reason = home.placement, home.reason
         asked = {"along_bytes": _lengths(graph, function)}
         if placement == "packed":

@@ -245,7 +245,7 @@ def search(
     row: int = 0,
 ) -> Any:
     """(distances, predecessors or None), or None for what a GPU has written to `to` and `trees`."""
-    weights = weights_of(graph)
+    weights = weights_of(graph, mirrored=on is not None and _paths_gpu.may_pull(on.options))
     if on is not None:
         return _paths_gpu.search(
             graph, weights, starts, delta, limit, predecessors, on, to, trees, row
@@ -266,9 +266,33 @@ def _results(
     return (distances, trees.array if trees else predecessors) if wanted else distances
 
 
-def weights_of(graph: csr_array) -> Any:
-    """The verdict on the weights, found once; raises ValueError for a negative or NaN one."""
-    return graph._derived.once("path_weights", lambda: _core.path_weights(readable(graph)._core))
+def weights_of(graph: csr_array, mirrored: bool = False) -> Any:
+    """The verdict on the weights, found once; raises ValueError for a negative or NaN one. mirrored: the caller asks
+    `symmetric_weights` next, which the same pass over the edges answers."""
+    derived = graph._derived
+
+    def look() -> Any:
+        asks = (
+            mirrored
+            and derived.symmetric_weights is None
+            and derived.symmetric_pattern is not False
+        )
+        found = _core.path_weights(readable(graph)._core, symmetric=asks)
+        if asks:
+            derived.symmetric_weights = found.symmetric
+        return found
+
+    return derived.once("path_weights", look)
+
+
+def finite_weights(graph: csr_array) -> bool:
+    """Whether all weights are finite, found once, where nothing else is asked of them; ValueError as `weights_of`."""
+    derived = graph._derived
+    known = derived.finite_weights
+    if known is None:
+        told = derived.path_weights or _core.path_weights(readable(graph)._core, narrow=False)
+        derived.finite_weights = known = bool(told.finite)
+    return known
 
 
 def pattern(graph: csr_array) -> csr_array:

@@ -83,6 +83,41 @@ def test_pieces_leave_room_for_lists_on_their_way_to_the_host(spare):
     assert found is not None and found.same(want)
 
 
+def known_little():
+    """Most lists are runs of neighbours; some, in a few groups of which no sample looks at, have wide gaps."""
+    n = 600_000
+    rng = np.random.default_rng(4)
+    looked_at = np.arange(n) // 64 % 9 == 0
+    runs = np.flatnonzero(looked_at)
+    wide = np.flatnonzero(~looked_at)[300_000:330_000]
+    rows = [*[runs] * 8, np.repeat(wide, 40)]
+    cols = [*[(runs + d) % n for d in range(1, 9)], rng.integers(0, n, 40 * wide.size)]
+    keys = np.unique(np.concatenate(rows).astype(np.int64) * n + np.concatenate(cols))
+    a = pattern(n, *np.divmod(keys, n))
+    return ps.csr_array._from_parts(
+        n, n, a.indptr, a.indices, rng.integers(8, 60_000, a.nnz).astype(np.float32)
+    )
+
+
+def test_pieces_that_take_more_than_a_sample_promised():
+    """Pieces are cut anew by what was met, where lists on their way to the host have no room: the device packs them."""
+    a = known_little()
+    weights = weights_of(a)
+    want = _core.pack_lengths(_core.pack_lists(a._core), a._core, weights)
+    facts = want.facts()
+    bytes_of_lists = facts["list_bytes"]
+    assert facts["bytes"] > 1.2 * (_core.sample_lists(a._core).bytes + 2 * a.nnz)
+    for near in (0.02, 0.3, 0.6):
+        for spare in (0, 4 << 20):
+            near_bytes = int(near * bytes_of_lists)
+            memory = facts["head_bytes"] + 13 * a.shape[0] + (1 << 20) + near_bytes + spare
+            for piece in (0, 400_000):
+                found = _core.pack_lists_in_pieces(
+                    a._core, piece, memory, weights=weights, near_bytes=near_bytes
+                )
+                assert found is not None and found.same(want), (near, spare, piece)
+
+
 def test_lengths_that_do_not_fit():
     a = with_lengths(GRAPHS["lengths"](), "bytes")
     for change, said in ((0.5, "some with fractions"), (70_000.0, "choose another placement than")):

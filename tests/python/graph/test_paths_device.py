@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from penstock.cli import device
 from penstock.cli.app import app
+from penstock.csgraph import _graph, shortest_paths
 from typer.testing import CliRunner
 
 import penstock as ps
@@ -32,7 +33,37 @@ def test_symmetric_weights(edges, mirrored, dtype):
     if mirrored:
         edges = edges + [(j, i, w) for i, j, w in reversed(edges)]
     expected = sorted(edges) == sorted((j, i, w) for i, j, w in edges)
-    assert _core.symmetric_weights(made(edges, dtype=dtype)._core) is expected
+    a = made(edges, dtype=dtype)
+    assert _core.symmetric_weights(a._core) is expected
+    assert _core.path_weights(a._core, symmetric=True).symmetric is expected
+    assert _core.path_weights(a._core).symmetric is None
+
+
+def test_asked_for_once(monkeypatch):
+    """The pass over the weights says whether edges have their mirrors, where a search on a GPU asks that, too."""
+    asked = []
+    look = _core.path_weights
+
+    def path_weights(a, **how):
+        asked.append(how)
+        return look(a, **how)
+
+    monkeypatch.setattr(_core, "path_weights", path_weights)
+    a = made([(0, 1, 2), (1, 0, 2), (2, 3, 1)])
+    assert shortest_paths.weights_of(a, mirrored=True).symmetric is False
+    assert a._derived.symmetric_weights is False
+    assert shortest_paths.weights_of(a, mirrored=True) is shortest_paths.weights_of(a)
+    assert asked == [{"symmetric": True}]
+    b = made([(0, 1, 2), (1, 0, 2)])
+    b._derived.symmetric_pattern = False  # known by somebody: nothing is looked at
+    assert shortest_paths.weights_of(b, mirrored=True).symmetric is None
+    assert not _graph.symmetric_weights(b) and asked[-1] == {"symmetric": False}
+    assert shortest_paths.finite_weights(b) and len(asked) == 2
+    c = made([(0, 1, 2), (1, 0, np.inf)])
+    assert not shortest_paths.finite_weights(c) and asked[-1] == {"narrow": False}
+    assert c._derived.path_weights is None and shortest_paths.weights_of(c).nbytes == 0
+    with pytest.raises(ValueError, match="0 -> 1 has weight -2"):
+        shortest_paths.finite_weights(made([(0, 1, -2)]))
 
 
 def test_large():

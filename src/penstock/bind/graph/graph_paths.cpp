@@ -41,18 +41,21 @@ void graph_paths(nb::module_& m) {
       .def_ro("mean", &PathWeights::mean)
       .def_ro("finite", &PathWeights::finite)
       .def_prop_ro("nbytes", &PathWeights::bytes)
+      .def_ro("symmetric", &PathWeights::symmetric,
+              "Whether every edge has its mirror; None if nobody asked.")
       .def_prop_ro("packed_bits", &packed_weight_bits,
                    "Of each in packed lists; None where they cannot stand there.")
       .def("require_packed", &require_packed_weights, "Raises ValueError where packed_bits is None.");
   m.def(
       "path_weights",
-      [](const Matrix& m) {
-        return with_real(m, [](const auto& a) {
+      [](const Matrix& m, bool symmetric, bool narrow) {
+        return with_real(m, [&](const auto& a) {
           const nb::gil_scoped_release release;
-          return path_weights(a);
+          return path_weights(a, {.symmetric = symmetric, .narrow = narrow});
         });
       },
-      nb::arg("a"), "Raises ValueError that names the first negative or NaN weight.");
+      nb::arg("a"), nb::arg("symmetric") = false, nb::arg("narrow") = true,
+      "What one pass over the weights finds. Raises ValueError that names the first negative or NaN weight.");
   m.def("sssp", bound_sssp, nb::arg("a"), nb::arg("weights"), nb::arg("sources"), nb::arg("delta"),
         nb::arg("limit"), nb::arg("predecessors"), "(distances, predecessors or None)");
   m.def("sssp_verify", bound_verify, nb::arg("a"), nb::arg("sources"), nb::arg("distances"),

@@ -76,37 +76,34 @@ class Sources {
   bool add(Index source) {
     if (!search(source)) return false;
     const double own = options_.endpoints ? 1 : 0;
-    for (auto d = std::ssize(begin_) - 2; d > 0; --d)
-      gpu::add_dependencies(g_.view(), s_, list(d), size(d), Index(d), d == std::ssize(begin_) - 2, own,
-                            nullptr, access_, options_.count, g_.stream());
-    if (options_.endpoints) gpu::add_source(s_, source, double(begin_.back() - 1), g_.stream());
+    const auto last = places_.levels() - 1;
+    for (auto d = last; d > 0; --d)
+      gpu::add_dependencies(g_.view(), s_, list(d), places_.size(d), Index(d), d == last, own, nullptr,
+                            access_, options_.count, g_.stream());
+    if (options_.endpoints) gpu::add_source(s_, source, double(places_.reached() - 1), g_.stream());
     return true;
   }
   std::int64_t levels() const { return levels_; }
 
  private:
-  /// Finds the levels. begin_ gets the place in the order where each level begins, and where the last one ends.
+  /// Finds the levels.
   bool search(Index source) {
     gpu::begin_source(s_, source, g_.stream());
-    begin_ = {0, 1};
+    places_ = gpu::LevelPlaces(1);
     for (Index depth = 0;; ++depth) {
-      auto* const to = s_.order + begin_.back();
-      gpu::find_level(g_.view(), s_, list(depth), size(depth), depth, to, access_, options_.count,
+      auto* const to = s_.order + places_.reached();
+      gpu::find_level(g_.view(), s_, list(depth), places_.size(depth), depth, to, access_, options_.count,
                       g_.stream());
       const auto now = work_.look();
       if (now.too_many) return false;
       if (depth % kPoll == 0) poll_interrupt();
       if (now.found == 0) break;
-      begin_.push_back(begin_.back() + now.found);
+      places_.add(now.found);
     }
-    levels_ += std::ssize(begin_) - 1;
+    levels_ += places_.levels();
     return true;
   }
-  const Index* list(std::int64_t d) const { return s_.order + begin_[static_cast<std::size_t>(d)]; }
-  Index size(std::int64_t d) const {
-    const auto at = static_cast<std::size_t>(d);
-    return Index(begin_[at + 1] - begin_[at]);
-  }
+  const Index* list(std::int64_t d) const { return s_.order + places_.begin(d); }
 
   static constexpr Index kPoll = 64;
   GpuGraph& g_;
@@ -114,7 +111,7 @@ class Sources {
   CentralityState s_;
   const BetweennessGpuOptions& options_;
   Access access_;
-  std::vector<std::int64_t> begin_;
+  gpu::LevelPlaces places_{0};
   std::int64_t levels_ = 0;
 };
 

@@ -1,4 +1,7 @@
 #pragma once
+#include <iterator>
+#include <vector>
+
 #include "penstock/graph/betweenness/betweenness_gpu.hpp"
 #include "penstock/graph/gpu/compact.hpp"
 #include "penstock/graph/gpu/list_pieces.hpp"
@@ -29,6 +32,22 @@ struct CentralityState {
   double* sums = nullptr;   // over sources
   ListPiece* pieces = nullptr;
   CentralityCounts* counts = nullptr;
+};
+
+/// Where each level of a source begins in `order`.
+class LevelPlaces {
+ public:
+  explicit LevelPlaces(Index of_source) {
+    add(of_source);
+  }  // the vertices of level 0: one, or none of a part
+  void add(Index found) { begin_.push_back(begin_.back() + found); }
+  std::int64_t levels() const { return std::ssize(begin_) - 1; }
+  std::int64_t reached() const { return begin_.back(); }
+  std::int64_t begin(std::int64_t depth) const { return begin_[static_cast<std::size_t>(depth)]; }
+  Index size(std::int64_t depth) const { return Index(begin(depth + 1) - begin(depth)); }
+
+ private:
+  std::vector<std::int64_t> begin_ = {0};
 };
 
 /// Makes `source`, a number of the graph, order[0] with level 0, and all other vertices unreached; a part that does not have it only

@@ -166,12 +166,9 @@ class Member {
     const int members = parts_.count();
     for (int k = 1; k < members; ++k) f((me_ + k) % members);
   }
-  std::int64_t begin(int i, std::int64_t d) const {
-    return begin_[static_cast<std::size_t>(i)][static_cast<std::size_t>(d)];
-  }
-  Index size(int i, std::int64_t d) const { return Index(begin(i, d + 1) - begin(i, d)); }
-  const Index* list(int i, std::int64_t d) const { return work(i).state().order + begin(i, d); }
-  std::int64_t levels() const { return std::ssize(begin_[0]) - 1; }
+  const gpu::LevelPlaces& places(int i) const { return places_[static_cast<std::size_t>(i)]; }
+  const Index* list(int i, std::int64_t d) const { return work(i).state().order + places(i).begin(d); }
+  std::int64_t levels() const { return places(0).levels(); }
 
   bool add(Index source) {
     wait_for_others();
@@ -179,12 +176,12 @@ class Member {
     const double own = options_.endpoints ? 1 : 0;
     for (auto d = levels() - 1; d > 0; --d) {
       wait_for_others();
-      gpu::add_dependencies(g_.view(), s_, list(me_, d), size(me_, d), Index(d), d == levels() - 1, own,
-                            work_.values(), access_, options_.count, stream());
+      gpu::add_dependencies(g_.view(), s_, list(me_, d), places(me_).size(d), Index(d), d == levels() - 1,
+                            own, work_.values(), access_, options_.count, stream());
       if (d > 1) tell_shares(d);
     }
     std::int64_t reached = 0;
-    for (const auto& of : begin_) reached += of.back();
+    for (const auto& of : places_) reached += of.reached();
     if (options_.endpoints && source >= s_.first && source - s_.first < s_.vertices)
       gpu::add_source(s_, source, double(reached - 1), stream());
     return true;
@@ -197,11 +194,11 @@ class Member {
 
   bool search(Index source) {
     gpu::begin_source(s_, source, stream());
-    begin_.assign(static_cast<std::size_t>(parts_.count()), {0, 0});
-    begin_[static_cast<std::size_t>(parts_.owner(source))][1] = 1;
+    places_.clear();
+    for (int i = 0; i < parts_.count(); ++i) places_.emplace_back(i == parts_.owner(source) ? 1 : 0);
     for (Index depth = 0;; ++depth) {
-      gpu::walk_forward(g_.view(), s_, list(me_, depth), size(me_, depth), depth, access_, options_.count,
-                        stream());
+      gpu::walk_forward(g_.view(), s_, list(me_, depth), places(me_).size(depth), depth, access_,
+                        options_.count, stream());
       list_for_others();
       if (!all_are_fine()) return false;
       if (lead() && depth % kPoll == 0) poll_interrupt();
@@ -245,19 +242,17 @@ class Member {
 
   /// Lists the part's vertices of a level and notes those of the others. Returns false if there are none.
   bool tell_level(Index depth) {
-    auto& own = begin_[static_cast<std::size_t>(me_)];
-    gpu::compact(s_.next + s_.first / 32, gpu::bit_words(s_.vertices), s_.order + own.back(), s_.starts,
-                 &s_.counts->found, stream());
+    gpu::compact(s_.next + s_.first / 32, gpu::bit_words(s_.vertices), s_.order + places(me_).reached(),
+                 s_.starts, &s_.counts->found, stream());
     record(work_.found, stream());
     mine().found = work_.look().found;
     all_.team.meet();
     std::int64_t found = 0;
     for (const auto& entry : all_.entries) found += entry.found;
     if (found == 0) return false;
-    for (std::size_t i = 0; i < begin_.size(); ++i)
-      begin_[i].push_back(begin_[i].back() + all_.entries[i].found);
+    for (std::size_t i = 0; i < places_.size(); ++i) places_[i].add(all_.entries[i].found);
     each_other([&](int i) {
-      const Index count = size(i, depth);
+      const Index count = places(i).size(depth);
       if (count == 0) return;
       wait(stream(), work(i).found);
       copy_async(work_.told() + first(i), list(i, depth), 4 * std::int64_t(count), stream());
@@ -270,7 +265,7 @@ class Member {
     record(work_.ready, stream());
     all_.team.meet();
     each_other([&](int i) {
-      const Index count = size(i, depth);
+      const Index count = places(i).size(depth);
       if (count == 0) return;
       wait(stream(), work(i).ready);
       auto* const values = s_.paths + first(i);
@@ -292,8 +287,7 @@ class Member {
   PartCentrality& work_;
   CentralityState s_;
   Access access_;
-  // Of each member: the place in its order where each level begins, and where the last one ends.
-  std::vector<std::vector<std::int64_t>> begin_;
+  std::vector<gpu::LevelPlaces> places_;  // of each member
   bool copied_ = false;
 };
 

@@ -40,12 +40,18 @@ struct PartWork {
   /// That of a part; what else its graph keeps makes room for it, and for what this search asks for besides.
   static PartWork& of(GpuGraph& g, Offset in_edges, bool predecessors) {
     const auto n = g.vertices(), all = g.all_vertices(), words = gpu::bit_words(n);
-    const auto segments = gpu::most_segments(g.edges()) + gpu::most_segments(in_edges);
+    const auto cut = [](Offset edges) {
+      return gpu::most_segments(edges) * std::int64_t(sizeof(gpu::Segment));
+    };
     const auto parents = predecessors ? 4 * all : 0;
     const auto bytes = 12 * n + 4 * (gpu::compact_blocks(words) + 1) + 16 * words + 8 * gpu::bit_words(all) +
-                       segments * std::int64_t(sizeof(gpu::Segment)) + std::int64_t(sizeof(BfsCounts));
-    const auto* known = g.known_work<PartWork>();
-    g.make_room(!known ? bytes + parents : known->parents.data ? 0 : parents, bytes + parents);
+                       cut(g.edges()) + cut(in_edges) + std::int64_t(sizeof(BfsCounts)) + parents;
+    auto more = bytes;
+    if (const auto* known = g.known_work<PartWork>())
+      more =
+          (known->parents.data ? 0 : parents) +
+          (known->open_segments.bytes() < cut(in_edges) ? cut(in_edges) : 0);  // the reversed edges are new
+    g.make_room(more, bytes);
     return g.work<PartWork>();
   }
 

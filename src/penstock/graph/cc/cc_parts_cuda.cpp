@@ -47,9 +47,14 @@ struct CcPartWork {
   /// That of a part; what else its graph keeps makes room for it.
   static CcPartWork& of(GpuGraph& g, Offset edges) {
     const auto all = g.all_vertices();
-    if (!g.known_work<CcPartWork>())
-      g.make_room(4 * all + 8 * gpu::bit_words(all) + room_for_links(all) * std::int64_t(sizeof(TreeLink)) +
-                  gpu::most_pieces(edges) * std::int64_t(sizeof(ListPiece)) + std::int64_t(sizeof(CcCounts)));
+    const auto cut = gpu::most_pieces(edges) * std::int64_t(sizeof(ListPiece));
+    const auto bytes = 4 * all + 8 * gpu::bit_words(all) +
+                       room_for_links(all) * std::int64_t(sizeof(TreeLink)) + cut +
+                       std::int64_t(sizeof(CcCounts));
+    auto more = bytes;
+    if (const auto* known = g.known_work<CcPartWork>())
+      more = known->pieces.bytes() < cut ? cut : 0;  // the reversed edges are new
+    g.make_room(more, bytes);
     return g.work<CcPartWork>();
   }
 

@@ -11,6 +11,7 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
+#include "penstock/graph/gpu/aside.hpp"
 #include "penstock/graph/gpu/gpu_lists.hpp"
 #include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/graph/gpu/neighbour_sample.hpp"
@@ -56,6 +57,7 @@ struct GpuGraphFacts {
   std::int64_t first_vertex = 0, all_vertices = 0;  // the part's first, and how many the graph has
   std::int64_t budget = 0;  // bytes of device memory; the members below are parts of it that are taken
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
+  std::int64_t aside_bytes = 0;                    // that somebody else has allocated
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
   std::int64_t near_vertices = 0;                  // the first ones, whose packed lists are on the GPU
@@ -70,8 +72,10 @@ struct GpuGraphFacts {
   double build_seconds = 0, sample_seconds = 0, cache_seconds = 0;
 
   /// What an algorithm can take at most, where make_room() is called first.
-  std::int64_t room() const { return budget - offset_bytes - edge_bytes; }
-  std::int64_t used() const { return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes; }
+  std::int64_t room() const { return budget - offset_bytes - edge_bytes - aside_bytes; }
+  std::int64_t used() const {
+    return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes + aside_bytes;
+  }
 };
 
 /// One graph, or the lists of a range of its vertices, for the traversals of one GPU. It is kept between them. One traversal
@@ -113,7 +117,11 @@ class GpuGraph {
   Access access_or_best(std::optional<Access> wanted) const;
   /// Throws Error{invalid_argument} if the lists are packed: `what` reads others.
   void require_lists(std::string_view what) const;
-  const GpuGraphFacts& facts() const { return facts_; }
+  GpuGraphFacts facts() const {
+    auto facts = facts_;
+    facts.aside_bytes = aside_.bytes();
+    return facts;
+  }
   const Array<const Offset>& offsets() const {
     return offsets_;
   }  // on the device; none if the lists are packed
@@ -185,13 +193,14 @@ class GpuGraph {
     facts_.other_bytes -= taken.bytes();
     taken = {};
   }
-  std::int64_t left() const { return facts_.budget - facts_.used(); }
+  std::int64_t left() const { return facts_.budget - facts_.used() - aside_.bytes(); }
   /// Frees what is only kept to save time until so many bytes are left, if they can be: the longest lists, what algorithms keep between
   /// their calls, the sample. Before an algorithm takes memory: references to kept work are not valid after it.
   void make_room(std::int64_t bytes) { make_room(bytes, bytes); }
   /// The same for an algorithm that has kept work, needs `more`, and `all` where that work goes, too.
   void make_room(std::int64_t more, std::int64_t all);
-  /// Counts bytes that somebody else allocates as taken of the budget, until the result is destroyed. Throws as take() does.
+  /// Counts bytes that somebody else allocates as taken of the budget, until the result is destroyed, which may be after the graph. Throws
+  /// as take() does.
   std::shared_ptr<void> set_aside(std::int64_t bytes, std::string_view what);
 
   /// What an algorithm keeps between its calls: one object of each type, which is constructed from this graph.
@@ -238,7 +247,8 @@ class GpuGraph {
 
   std::shared_ptr<void> user_[2];  // the arrays that were given: they must outlive the locks on their pages
   OwnedStream stream_;
-  GpuGraphFacts facts_;
+  GpuGraphFacts facts_;  // all but aside_bytes
+  AsideBytes aside_;
   ListView view_;
   Array<const Offset> offsets_;      // on the device
   Array<const Offset> all_offsets_;  // of the whole graph, in the memory in which they were given

@@ -253,8 +253,7 @@ std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view 
 
 std::shared_ptr<void> GpuGraph::set_aside(std::int64_t bytes, std::string_view what) {
   require_left(bytes, what);
-  facts_.other_bytes += bytes;
-  return {&facts_, [bytes](GpuGraphFacts* facts) { facts->other_bytes -= bytes; }};
+  return aside_.hold(bytes);
 }
 
 void GpuGraph::make_room(std::int64_t more, std::int64_t all) {

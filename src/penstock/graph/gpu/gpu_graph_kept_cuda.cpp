@@ -18,7 +18,7 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   if (sample_asked_ >= size && sample_kind_ == kind) return;
   // The arrays of the vertices count once, also where they are there already.
   const bool part = vertices() < all_vertices();
-  const auto most = facts_.room() - counts_.bytes() -
+  const auto most = facts().room() - counts_.bytes() -
                     (cache_kind_ == CacheOf::longest ? 0 : facts_.cache_bytes) -
                     (part ? kSharedVertexBytes * all_vertices() : 0);
   const bool given = given_.kind == kind && given_.size == choose_sample(vertices(), edges(), most, size);

@@ -62,15 +62,7 @@ struct LongLists {
 
   /// The list that has a part, and where its directory begins: one word for each part, and then the parts.
   constexpr std::int64_t list_of(Offset part) const { return row_of_entry(first_part, count, part); }
-  constexpr std::int64_t number_of(Index vertex) const {
-    std::int64_t low = 0, high = count;
-    while (high - low > 1) {
-      const auto middle = low + (high - low) / 2;
-      if (vertices[middle] <= vertex) low = middle;
-      else high = middle;
-    }
-    return low;
-  }
+  constexpr std::int64_t number_of(Index vertex) const { return row_of_entry(vertices, count, vertex); }
   constexpr std::int64_t begin(std::int64_t list) const {
     return before + first_part[list] + words[first_part[list]];
   }

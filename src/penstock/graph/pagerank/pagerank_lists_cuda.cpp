@@ -53,7 +53,7 @@ class RankPart {
         x_(g, away_ ? g.all_vertices() : 0, "the ranks of all vertices"),
         y_(g, away_ ? g.vertices() : 0, "the sums of the vertices"),
         done_(g.where()) {}
-  ~RankPart() { drain(g_.stream()); }
+  ~RankPart() { stop(); }
   RankPart(const RankPart&) = delete;
   RankPart& operator=(const RankPart&) = delete;
 
@@ -73,6 +73,7 @@ class RankPart {
     record(done_, stream);
   }
   Event done() const { return done_; }
+  void stop() const { drain(g_.stream()); }
 
  private:
   template <class T>
@@ -101,7 +102,12 @@ DeviceOp<T> parts_op(const GpuParts& g, const RankParts& parts, Event ready) {
           .where = g.part(0).where(),
           .apply = [&parts, ready](const T* x, T* y, Stream stream) {
             record(ready, stream);
-            for (const auto& part : parts) part->pull<T>(x, y, ready);
+            try {
+              for (const auto& part : parts) part->pull<T>(x, y, ready);
+            } catch (...) {  // the caller frees x and y, which parts that have begun still use
+              for (const auto& part : parts) part->stop();
+              throw;
+            }
             for (const auto& part : parts) wait(stream, part->done());
           }};
 }

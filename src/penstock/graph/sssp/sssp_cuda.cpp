@@ -163,6 +163,13 @@ struct PathCall {
   bool scans() const { return options.method == SsspMethod::bellman_ford; }
 };
 
+/// What a search takes whose distances are of the type of the weights.
+template <class V>
+PathWork::Needs real_needs(const GpuGraph& g, const Csr<V>& a, const SsspGpuOptions& options) {
+  if (g.placement() != EdgePlacement::device) return {sizeof(V), options.predecessors};
+  return {sizeof(V), options.predecessors, a.values.data, a.values.bytes()};
+}
+
 /// What the first search of a call takes.
 template <class V>
 PathWork::Needs needs_of(const GpuGraph& g, const Csr<V>& a, const PathWeights& weights,
@@ -176,7 +183,7 @@ PathWork::Needs needs_of(const GpuGraph& g, const Csr<V>& a, const PathWeights& 
       },
       weights.whole);
   if constexpr (!is_pattern<V>)
-    if (!whole) needs = {sizeof(V), options.predecessors, a.values.data, a.values.bytes()};
+    if (!whole) return real_needs(g, a, options);
   if (g.placement() != EdgePlacement::device) needs.values = nullptr, needs.weight_bytes = 0;
   return needs;
 }
@@ -315,9 +322,13 @@ SsspGpuResult<Distance<V>> sssp_gpu(GpuGraph& g, const Csr<V>& a, const PathWeig
   const graph::PathCall call{g, work, sources, options, delta, widest, weights.smallest};
   const bool done = graph::search_whole<V>(call, weights, result);
   if constexpr (!is_pattern<V>) {
+    if (done) return result;
     const auto limit = std::min(options.limit, static_cast<double>(std::numeric_limits<V>::max()));
-    if (!done && g.is_packed()) graph::search<V>(call, Array<const gpu::PackedLength>{}, limit, result);
-    else if (!done) graph::search<V>(call, a.values, limit, result);
+    // Distances of this type may be wider than those that there was room for.
+    auto& again = graph::PathWork::of(g, graph::real_needs(g, a, options));
+    const graph::PathCall wide{g, again, sources, options, delta, weights.smallest};
+    if (g.is_packed()) graph::search<V>(wide, Array<const gpu::PackedLength>{}, limit, result);
+    else graph::search<V>(wide, a.values, limit, result);
   }
   return result;
 }

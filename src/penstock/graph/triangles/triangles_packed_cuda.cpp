@@ -8,6 +8,7 @@
 
 #include "penstock/core/clock.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/graph/gpu/graph_room.hpp"
 #include "penstock/kernel/structure/sort_keys.hpp"
 
 namespace penstock {
@@ -40,13 +41,19 @@ class PackedOrienter {
     Offset longest = 1;
     for (std::int64_t r = 0; r < n_; ++r) longest = std::max(longest, on_host.data[r + 1] - on_host.data[r]);
     const auto left = g_.left() - kept;
-    const bool stays = !to_host_ && left - lists_bytes() >= range_bytes(std::min(edges_, kRangeLeast));
+    // Beside what stays, searches of the packed lists have the room that these leave them.
+    const bool stays =
+        !to_host_ && left - lists_bytes() >= range_bytes(std::min(edges_, kRangeLeast)) &&
+        packed_list_room(n_, g_.edges(), g_.facts().room()) >= lists_bytes() + result_.number.bytes();
     const auto room = stays ? left - lists_bytes() : left;
     const auto most = std::max(longest, orient_range(room, edges_, gpu::sort_bytes));
     if (range_bytes(most) > room) return {};  // the ends of the longest row are sorted at once
     result_.bytes = kept + range_bytes(most) + (stays ? lists_bytes() : 0);
-    const auto aside = g_.set_aside(result_.bytes, "orienting edges");
-    write(on_host, most, stays);
+    {
+      const auto aside = g_.set_aside(result_.bytes, "orienting edges");
+      write(on_host, most, stays);
+    }
+    keep(stays);
     result_.simple = true;
     result_.seconds = since(begin);
     return std::move(result_);
@@ -130,6 +137,16 @@ class PackedOrienter {
       result_.lists = {n_, n_, offsets, ends, {}};
     }
     synchronize(stream());
+  }
+
+  /// What stays on the GPU is of the graph's budget as long as it is there.
+  void keep(bool stays) {
+    const auto account =
+        g_.set_aside((stays ? lists_bytes() : 0) + result_.number.bytes(), "the oriented lists");
+    result_.number = with_account(result_.number, account);
+    if (!stays) return;
+    result_.lists.indptr = with_account(result_.lists.indptr, account);
+    result_.lists.indices = with_account(result_.lists.indices, account);
   }
 
   GpuGraph& g_;

@@ -39,8 +39,10 @@ const Plain<V>* plain(const V* values) {
   return reinterpret_cast<const Plain<V>*>(values);
 }
 
-/// The row of entry k. indptr ascends from 0 to the number of entries.
-constexpr std::int64_t row_of_entry(const Offset* indptr, std::int64_t rows, Offset k) {
+/// The row of entry k. indptr ascends from 0 to the number of entries. In other words, the last of `rows` ascending numbers that is at
+/// most k, where the first one is.
+template <class N>
+constexpr std::int64_t row_of_entry(const N* indptr, std::int64_t rows, Offset k) {
   std::int64_t low = 0, high = rows;  // indptr[low] <= k < indptr[high]
   while (high - low > 1) {
     const auto middle = low + (high - low) / 2;

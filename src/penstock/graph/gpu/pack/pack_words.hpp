@@ -119,6 +119,39 @@ struct ExpectedWords {
   std::int64_t lists = 0, longs = 0;
 };
 
+/// What pieces of lists that go to the host, and long lists, are trusted to take: at first what a sample says of all lists; where that was
+/// too little, what was met; and at last the most that an entry can take. Then pieces are cut anew, and travel again.
+class StagedPromise {
+ public:
+  /// Bytes of an entry of a piece, where entries take so many on average.
+  double staged(double average) const { return std::max(kStaged * average, staged_); }
+  /// Words of all long lists, of which a sample promises so many.
+  double longs(double promised, double entries) const {
+    return all_ ? std::max(promised, kMost * entries) : promised * long_share_;
+  }
+
+  /// A piece took so many bytes an entry, and there was no room for it.
+  void break_staged(double met) { met_ = met, broken_ = true; }
+  void break_longs(bool far) { longs_broken_ = broken_ = far; }
+  /// Whether more may be promised than was.
+  bool broken() const { return broken_ && !all_; }
+  void raise() {
+    if (longs_broken_) long_share_ *= 1.5;
+    all_ = tries_++ > 0;
+    staged_ = all_ ? 4 * kMost : std::max(staged_, kMore * met_);
+    met_ = 0, broken_ = longs_broken_ = false;
+  }
+
+ private:
+  static constexpr double kStaged = 1.2;  // of what pieces take on average
+  static constexpr double kMore =
+      1.4;  // of what the first one took for which there was no room: a slot's memory grows by an eighth more
+  static constexpr double kMost = 3;  // words: of a list of one entry with a length, alone in its group
+  double staged_ = 0, long_share_ = 1, met_ = 0;
+  int tries_ = 0;
+  bool broken_ = false, longs_broken_ = false, all_ = false;
+};
+
 class WordMemory {
  public:
   /// Words that a piece has written beside the block, on their way to the host.

@@ -13,8 +13,8 @@
 #include "penstock/core/reuse.hpp"
 #include "penstock/core/trace.hpp"
 #include "penstock/graph/gpu/graph_room.hpp"
-#include "penstock/graph/gpu/pack_pieces.hpp"
-#include "penstock/graph/gpu/pack_words.hpp"
+#include "penstock/graph/gpu/pack/pack_pieces.hpp"
+#include "penstock/graph/gpu/pack/pack_words.hpp"
 #include "penstock/graph/gpu/packed_steps.hpp"
 #include "penstock/graph/gpu/packed_tables.hpp"
 #include "penstock/schedule/device/upload.hpp"
@@ -27,7 +27,6 @@ constexpr std::int64_t kLeastEntries = 64 << 10;  // smaller pieces are all wait
 constexpr std::int64_t kVerticesShare = 4;        // a piece has a vertex for so many entries at most
 constexpr std::int64_t kAlways = 64;              // groups that a piece may have, however small
 constexpr int kSlots = 3;                         // five took 1.5 ms more of 30 (H100)
-constexpr double kStaged = 1.2;                   // of what pieces take on average, if they go to the host
 constexpr std::int64_t kVertexShare = 11;         // of a vertex of a piece: its degree, offset, info
 constexpr std::int64_t kEntryShare =
     2;  // bytes, more than pieces take for each entry beside what comes of it
@@ -86,8 +85,10 @@ class DevicePacker {
     const auto again = [&] {  // each reason once
       const bool repeats = meets_repeats_ && !repeats_;
       const bool far = memory_.exceeds() && options_.far && !expects_far_;
+      const bool wider = promise_.broken();
       repeats_ |= repeats, expects_far_ |= far;
-      return repeats || far;
+      if (wider) promise_.raise();
+      return repeats || far || wider;
     };
     bool done = attempt();
     while (!done && again()) done = attempt();
@@ -127,7 +128,8 @@ class DevicePacker {
         const auto words = expected(*options_.sample);
         const auto bytes = 4 * (words.lists + words.longs);
         expects_far_ |= options_.words > 0 && bytes > options_.words;
-        if (expects_far_) of_entry += std::int64_t(kStaged * kSlots * double(bytes) / double(edges_)) + 1;
+        if (expects_far_)
+          of_entry += std::int64_t(kSlots * promise_.staged(double(bytes) / double(edges_))) + 1;
       }
       entries = std::clamp<std::int64_t>((later - (expects_far_ ? 0 : spare)) / of_entry, kLeastEntries,
                                          kPieceEntries);
@@ -183,9 +185,10 @@ class DevicePacker {
       const auto entries = double(cut.entries), looked = double(std::min(sample.long_entries, cut.entries));
       const auto each =
           looked > 0 ? double(some.longs) * double(sample.all_looked()) / looked / double(edges_) : of_entry;
-      more.longs = std::int64_t(entries * each * (1 + kLongSpare * (1 - looked / entries))) + cut.pieces + 64;
+      const auto longs = entries * each * (1 + kLongSpare * (1 - looked / entries));
+      more.longs = std::int64_t(promise_.longs(longs, entries)) + cut.pieces + 64;
     }
-    const auto staged = std::int64_t(kStaged * of_entry * 4 * double(kSlots * entries_)) + (1 << 16);
+    const auto staged = std::int64_t(promise_.staged(4 * of_entry) * double(kSlots * entries_)) + (1 << 16);
     auto near = std::min(most_of_words(), room_ - staged);
     if (!expects_far_ && near < most_of_words()) return memory_.lacks_staging() || lacks();
     if (options_.leaves_sample) near = packed_near_room(n_, std::max(4 * all, near + 1), near);
@@ -332,7 +335,11 @@ class DevicePacker {
     slot.longs.before = out_.long_words;
     const auto done = double(slot.piece.end - begin_) / double(std::max<Offset>(1, edges_));
     auto* const to = memory_.lists_for(slot.staged, words, done, slot.stream);
-    if (!to || !memory_.longs_for(long_words, done)) return lacks();
+    if (!to && memory_.is_far())
+      promise_.break_staged(4 * double(words) /
+                            double(std::max<Offset>(1, slot.piece.end - slot.piece.begin)));
+    if (!to) return lacks();
+    if (!memory_.longs_for(long_words, done)) return promise_.break_longs(memory_.is_far()), lacks();
     const auto* const before = slot.before.get();
     fill_async(to, 0, 4 * words, slot.stream);
     with_lengths(slot, [&]<class L>(const L& lengths) {
@@ -431,30 +438,12 @@ class DevicePacker {
   PackSeconds parts_;
   std::uint64_t last_base_ = 0;
   WordMemory memory_{out_, stream_, [this] { settle(); }};
+  StagedPromise promise_;
   bool meets_repeats_ = false, repeats_ = false, expects_far_ = false;
   std::string why_;
 };
 
 }  // namespace
-
-PackedListsView PackedOnGpu::view() const {
-  const auto* const behind =
-      lists.data - long_words;  // where word 0 is, if long lists are in front of the others
-  PackedListsView out{.vertices = vertices,
-                      .first = std::uint32_t(first),
-                      .bases = bases.data,
-                      .heads = heads.data,
-                      .near = far ? behind : longs.data,
-                      .far = far ? far->data - near_words : behind,
-                      .near_words = far ? near_words : long_words,
-                      .table_bits = table_bits,
-                      .step = repeats ? 0u : 1u,
-                      .all_near = !far,
-                      .length_bits = length_bits,
-                      .length_least = length_least};
-  std::copy_n(tables, kPackedTables, out.tables);
-  return out;
-}
 
 std::optional<PackedOnGpu> pack_lists_on(const Array<const Offset>& offsets,
                                          const Array<const Index>& columns, Stream stream,
@@ -466,35 +455,6 @@ std::optional<PackedOnGpu> pack_lists_on(const Array<const Offset>& offsets,
               std::to_string(options.first + options.count) + " reach beyond a graph of " +
               std::to_string(offsets.size - 1));
   return DevicePacker(offsets, columns, stream, options).run(why);
-}
-
-PackedLists to_host(const PackedOnGpu& there, Stream stream) {
-  PackedLists out;
-  out.vertices = there.vertices, out.first = there.first, out.edges = there.edges;
-  const auto bases = allocate<std::uint64_t>(there.bases.size);
-  const auto heads = allocate<std::uint32_t>(there.heads.size);
-  const auto words = allocate<std::uint32_t>(there.words() + kPackedPad);
-  copy_async(bases.data, there.bases.data, bases.bytes(), stream);
-  copy_async(heads.data, there.heads.data, heads.bytes(), stream);
-  const auto parts = there.view();
-  copy_async(words.data, parts.near, 4 * parts.near_words, stream);
-  copy_async(words.data + parts.near_words, parts.far + parts.near_words, 4 * (words.size - parts.near_words),
-             stream);
-  synchronize(stream);
-  out.bases = bases, out.heads = heads, out.words = words;
-  std::copy_n(there.tables, kPackedTables, out.tables);
-  out.table_bits = there.table_bits, out.repeats = there.repeats, out.seconds = there.seconds;
-  out.lengths = there.lengths, out.length_bits = there.length_bits, out.length_least = there.length_least;
-  // A long list ends where the next one begins.
-  const auto view = out.view();
-  std::vector<std::int64_t> begins;
-  for (std::int64_t v = 0; v < out.vertices; ++v)
-    if (heads.data[v] >> kAtBits == kInPieces) begins.push_back(packed_list(view, Index(v)).at / 32);
-  const auto ends = allocate<std::int64_t>(std::ssize(begins));
-  for (std::size_t i = 0; i < begins.size(); ++i)
-    ends.data[i] = i + 1 < begins.size() ? begins[i + 1] : there.long_words;
-  out.long_ends = ends;
-  return out;
 }
 
 }  // namespace penstock
