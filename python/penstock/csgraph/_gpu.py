@@ -147,15 +147,17 @@ def gpu_graph(
         return placed
     known = graph._derived.gpu_graph
     needed = vertex_bytes if placement == "packed" else None
-    if known is None or known[0] != key or not leaves(known[1], needed):
+    anew = known is None or known[0] != key or not leaves(known[1], needed)
+    if anew and known is not None and known[1].facts().get("lasting_bytes"):
+        graph._derived.oriented_gpu = None  # which gives way first
+        anew = known[0] != key or not leaves(known[1], needed)
+    if known is None or anew:
         sample = held_sample(graph)  # of the store that it is from
         packed, weights = paths or (None, None)
         if placement == "packed" and weights is None and packed is None:
             packed = graph._derived.packed_lists
             if packed is None and known is not None and known[0] == key:
                 packed = known[1].packed_lists()  # the same, with less of them on the GPU
-        if known is not None and known[1].facts().get("aside_bytes"):
-            graph._derived.oriented_gpu = None  # its lists are in the budget of what goes
         graph._derived.gpu_graph = known = None
         more: dict[str, Any] = {"distance_bytes": distance_bytes} if paths is not None else {}
         if weights is not None:
@@ -193,7 +195,7 @@ def lists_of_paths(
     if facts["far_bytes"]:
         return None
     asked = {} if vertex_bytes is None else {"vertex_bytes": vertex_bytes}
-    each = facts["budget"] - facts["aside_bytes"], 0
+    each = facts["budget"] - facts["lasting_bytes"], 0
     if not holds(room_there(graph, [gpu], each, placement, sizes_there(known[1]), **asked)):
         return None
     bits = (

@@ -188,12 +188,14 @@ def _oriented_for(
     by the CPU. several: for that GPU and others, to host memory."""
     derived = graph._derived
     key = (gpu, options.device_memory or 0, placement in ("auto", "device") and not several)
-    kept = derived.oriented_gpu
+    holders = _holders(graph)
+    kept = next((h.oriented_gpu for h in holders if h.oriented_gpu), None)
     if kept is None or kept[0] != key:
-        derived.oriented_gpu = None  # what it held is free for the new one
+        for holder in holders:
+            holder.oriented_gpu = kept = None  # what it held is free for the new one
         made = _oriented_there(graph, *key, several)
         kept = key, made, None if made is None else csr_array._wrap(made.lists)
-        derived.oriented_gpu = kept
+        _holders(graph)[-1].oriented_gpu = kept
         if made is not None and made.simple and derived.simple is None:
             derived.symmetric_pattern = derived.simple = True
     if kept[2] is not None:
@@ -207,6 +209,13 @@ def _oriented_for(
     if derived.oriented_lists is None:
         derived.oriented_lists = csr_array._wrap(_core.oriented_lists(edges))
     return edges, derived.oriented_lists, placement
+
+
+def _holders(graph: csr_array) -> list[Any]:
+    """What may keep edges that a GPU has oriented: the graph, and the simple one that it stands for, if it is another one. If
+    a GPU has the packed lists of that, what is oriented is in their budget, and gives way with them."""
+    known = graph._derived.simple
+    return [graph._derived, known._derived] if isinstance(known, csr_array) else [graph._derived]
 
 
 def _oriented_there(

@@ -19,6 +19,7 @@ nb::dict as_dict(const GpuGraphFacts& f) {
   d["offset_bytes"] = f.offset_bytes, d["edge_bytes"] = f.edge_bytes, d["sample_bytes"] = f.sample_bytes;
   d["cache_bytes"] = f.cache_bytes, d["table_bytes"] = f.table_bytes, d["other_bytes"] = f.other_bytes;
   d["aside_bytes"] = f.aside_bytes;
+  d["lasting_bytes"] = f.lasting_bytes;
   d["sample_kind"] = f.sample_size > 0 ? nb::cast(std::string(name(f.sample_kind))) : nb::object(nb::none());
   d["sample_size"] = f.sample_size, d["sample_given"] = f.sample_given, d["cached_edges"] = f.cached_edges;
   d["packed_bytes"] = f.packed_bytes, d["far_bytes"] = f.far_bytes, d["lengths"] = f.lengths;

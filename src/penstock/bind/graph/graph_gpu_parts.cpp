@@ -33,6 +33,7 @@ nb::dict facts([[maybe_unused]] const BoundGpuParts& g) {
       sum.offset_bytes += f.offset_bytes, sum.edge_bytes += f.edge_bytes, sum.sample_bytes += f.sample_bytes;
       sum.cache_bytes += f.cache_bytes, sum.other_bytes += f.other_bytes, sum.cached_edges += f.cached_edges;
       sum.aside_bytes += f.aside_bytes;
+      sum.lasting_bytes += f.lasting_bytes;
       sum.packed_bytes += f.packed_bytes, sum.far_bytes += f.far_bytes;
       if (f.packed_by == PackedBy::cpu) sum.packed_by = PackedBy::cpu;
       sum.pack_seconds = std::max(sum.pack_seconds, f.pack_seconds);

@@ -11,15 +11,24 @@ namespace penstock {
 /// Bytes of a graph's budget that others hold. They leave the account when they are let go, on any thread, and also after the graph.
 class AsideBytes {
  public:
-  std::int64_t bytes() const { return held_->load(std::memory_order_relaxed); }
+  std::int64_t bytes() const { return held_->all.load(std::memory_order_relaxed); }
+  /// Those of them that stay when the call that took them has returned.
+  std::int64_t lasting() const { return held_->lasting.load(std::memory_order_relaxed); }
   /// Counts so many bytes until the result is destroyed.
-  std::shared_ptr<void> hold(std::int64_t bytes) {
-    held_->fetch_add(bytes, std::memory_order_relaxed);
-    return {held_.get(), [held = held_, bytes](void*) { held->fetch_sub(bytes, std::memory_order_relaxed); }};
+  std::shared_ptr<void> hold(std::int64_t bytes, bool lasts) {
+    held_->add(bytes, lasts);
+    return {held_.get(), [held = held_, bytes, lasts](void*) { held->add(-bytes, lasts); }};
   }
 
  private:
-  std::shared_ptr<std::atomic<std::int64_t>> held_ = std::make_shared<std::atomic<std::int64_t>>(0);
+  struct Held {
+    std::atomic<std::int64_t> all = 0, lasting = 0;
+    void add(std::int64_t bytes, bool lasts) {
+      all.fetch_add(bytes, std::memory_order_relaxed);
+      if (lasts) lasting.fetch_add(bytes, std::memory_order_relaxed);
+    }
+  };
+  std::shared_ptr<Held> held_ = std::make_shared<Held>();
 };
 
 /// The same array, which lets `account` go when it is freed.

@@ -57,7 +57,8 @@ struct GpuGraphFacts {
   std::int64_t first_vertex = 0, all_vertices = 0;  // the part's first, and how many the graph has
   std::int64_t budget = 0;  // bytes of device memory; the members below are parts of it that are taken
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
-  std::int64_t aside_bytes = 0;                    // that somebody else has allocated
+  std::int64_t aside_bytes = 0;    // that somebody else has allocated
+  std::int64_t lasting_bytes = 0;  // those of them that no call in progress gives back
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
   std::int64_t near_vertices = 0;                  // the first ones, whose packed lists are on the GPU
@@ -72,7 +73,7 @@ struct GpuGraphFacts {
   double build_seconds = 0, sample_seconds = 0, cache_seconds = 0;
 
   /// What an algorithm can take at most, where make_room() is called first.
-  std::int64_t room() const { return budget - offset_bytes - edge_bytes - aside_bytes; }
+  std::int64_t room() const { return budget - offset_bytes - edge_bytes - lasting_bytes; }
   std::int64_t used() const {
     return offset_bytes + edge_bytes + sample_bytes + cache_bytes + other_bytes + aside_bytes;
   }
@@ -119,7 +120,7 @@ class GpuGraph {
   void require_lists(std::string_view what) const;
   GpuGraphFacts facts() const {
     auto facts = facts_;
-    facts.aside_bytes = aside_.bytes();
+    facts.aside_bytes = aside_.bytes(), facts.lasting_bytes = aside_.lasting();
     return facts;
   }
   const Array<const Offset>& offsets() const {
@@ -201,7 +202,7 @@ class GpuGraph {
   void make_room(std::int64_t more, std::int64_t all);
   /// Counts bytes that somebody else allocates as taken of the budget, until the result is destroyed, which may be after the graph. Throws
   /// as take() does.
-  std::shared_ptr<void> set_aside(std::int64_t bytes, std::string_view what);
+  std::shared_ptr<void> set_aside(std::int64_t bytes, std::string_view what, bool lasts = false);
 
   /// What an algorithm keeps between its calls: one object of each type, which is constructed from this graph.
   template <class W>
@@ -247,7 +248,7 @@ class GpuGraph {
 
   std::shared_ptr<void> user_[2];  // the arrays that were given: they must outlive the locks on their pages
   OwnedStream stream_;
-  GpuGraphFacts facts_;  // all but aside_bytes
+  GpuGraphFacts facts_;  // all but aside_bytes and lasting_bytes
   AsideBytes aside_;
   ListView view_;
   Array<const Offset> offsets_;      // on the device

@@ -251,9 +251,9 @@ std::shared_ptr<void> GpuGraph::take_bytes(std::int64_t bytes, std::string_view 
   return owner;
 }
 
-std::shared_ptr<void> GpuGraph::set_aside(std::int64_t bytes, std::string_view what) {
+std::shared_ptr<void> GpuGraph::set_aside(std::int64_t bytes, std::string_view what, bool lasts) {
   require_left(bytes, what);
-  return aside_.hold(bytes);
+  return aside_.hold(bytes, lasts);
 }
 
 void GpuGraph::make_room(std::int64_t more, std::int64_t all) {

@@ -104,11 +104,11 @@ DeviceOp<T> parts_op(const GpuParts& g, const RankParts& parts, Event ready) {
             record(ready, stream);
             try {
               for (const auto& part : parts) part->pull<T>(x, y, ready);
+              for (const auto& part : parts) wait(stream, part->done());
             } catch (...) {  // the caller frees x and y, which parts that have begun still use
               for (const auto& part : parts) part->stop();
               throw;
             }
-            for (const auto& part : parts) wait(stream, part->done());
           }};
 }
 

@@ -41,8 +41,8 @@ struct LookArgs {
 
 // The hash of an entry: products of both numbers of 32 bits, the larger first, and the bits of the weight, mixed by the finaliser of
 // SplitMix64 (Steele, Lea, Flood 2014) without its first shift.
-inline constexpr std::uint32_t kHashLow = 0x9e3779b1U, kHashHigh = 0x85ebca77U;
-inline constexpr std::uint64_t kHashFirst = 0xbf58476d1ce4e5b9U, kHashSecond = 0x94d049bb133111ebU;
+inline constexpr std::uint64_t kHashPair = 0x9e3779b97f4a7c15U, kHashFirst = 0xbf58476d1ce4e5b9U,
+                               kHashSecond = 0x94d049bb133111ebU;
 
 /// The bits of a weight, of which zero has the same whatever its sign.
 template <class V>
@@ -55,8 +55,8 @@ constexpr std::uint64_t bits_of_weight(V value) {
 /// What an entry adds to `mirror`: its mirror adds the opposite.
 constexpr std::uint64_t mirror_hash(std::uint32_t row, std::uint32_t column, std::uint64_t bits) {
   if (row == column) return 0;
-  auto h = std::uint64_t(std::min(row, column)) * kHashLow +
-           std::uint64_t(std::max(row, column)) * kHashHigh + bits;
+  auto h = (std::uint64_t(std::max(row, column)) << 32 | std::min(row, column)) * kHashPair;
+  h = (h ^ h >> 32) + bits;  // weights are added to what is mixed already: no sum of few numbers is zero
   h = (h ^ h >> 30) * kHashFirst;
   h = (h ^ h >> 27) * kHashSecond;
   h ^= h >> 31;

@@ -18,9 +18,9 @@ __m512i mixed(__m512i h) {
 __m512i add_mirror(__m512i sum, __m256i row, __m256i column, __m512i bits) {
   const auto low = _mm512_cvtepu32_epi64(_mm256_min_epu32(row, column));
   const auto high = _mm512_cvtepu32_epi64(_mm256_max_epu32(row, column));
-  const auto first = _mm512_add_epi64(_mm512_mul_epu32(low, _mm512_set1_epi64(kHashLow)),
-                                      _mm512_mul_epu32(high, _mm512_set1_epi64(kHashHigh)));
-  const auto h = mixed(_mm512_add_epi64(first, bits));
+  const auto pair = _mm512_mullo_epi64(_mm512_or_si512(_mm512_slli_epi64(high, 32), low),
+                                       _mm512_set1_epi64(std::int64_t(kHashPair)));
+  const auto h = mixed(_mm512_add_epi64(_mm512_xor_si512(pair, _mm512_srli_epi64(pair, 32)), bits));
   sum = _mm512_mask_add_epi64(sum, _mm256_cmplt_epu32_mask(row, column), sum, h);
   return _mm512_mask_sub_epi64(sum, _mm256_cmpgt_epu32_mask(row, column), sum, h);
 }

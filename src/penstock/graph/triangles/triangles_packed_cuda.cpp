@@ -142,7 +142,7 @@ class PackedOrienter {
   /// What stays on the GPU is of the graph's budget as long as it is there.
   void keep(bool stays) {
     const auto account =
-        g_.set_aside((stays ? lists_bytes() : 0) + result_.number.bytes(), "the oriented lists");
+        g_.set_aside((stays ? lists_bytes() : 0) + result_.number.bytes(), "the oriented lists", true);
     result_.number = with_account(result_.number, account);
     if (!stays) return;
     result_.lists.indptr = with_account(result_.lists.indptr, account);

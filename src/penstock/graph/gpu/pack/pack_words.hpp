@@ -127,19 +127,19 @@ class StagedPromise {
   double staged(double average) const { return std::max(kStaged * average, staged_); }
   /// Words of all long lists, of which a sample promises so many.
   double longs(double promised, double entries) const {
-    return all_ ? std::max(promised, kMost * entries) : promised * long_share_;
+    return longs_.all ? std::max(promised, kMost * entries) : promised * long_share_;
   }
 
   /// A piece took so many bytes an entry, and there was no room for it.
-  void break_staged(double met) { met_ = met, broken_ = true; }
-  void break_longs(bool far) { longs_broken_ = broken_ = far; }
+  void break_staged(double met) { met_ = met, broken_ = &pieces_; }
+  void break_longs(bool far) { broken_ = far ? &longs_ : nullptr; }
   /// Whether more may be promised than was.
-  bool broken() const { return broken_ && !all_; }
+  bool broken() const { return broken_ && !broken_->all; }
   void raise() {
-    if (longs_broken_) long_share_ *= 1.5;
-    all_ = tries_++ > 0;
-    staged_ = all_ ? 4 * kMost : std::max(staged_, kMore * met_);
-    met_ = 0, broken_ = longs_broken_ = false;
+    broken_->all = broken_->tries++ > 0;
+    if (broken_ == &longs_) long_share_ *= 1.5;
+    else staged_ = pieces_.all ? 4 * kMost : std::max(staged_, kMore * met_);
+    met_ = 0, broken_ = nullptr;
   }
 
  private:
@@ -147,9 +147,13 @@ class StagedPromise {
   static constexpr double kMore =
       1.4;  // of what the first one took for which there was no room: a slot's memory grows by an eighth more
   static constexpr double kMost = 3;  // words: of a list of one entry with a length, alone in its group
+  struct Tries {
+    int tries = 0;
+    bool all = false;  // the most that an entry can take is promised
+  };
+  Tries pieces_, longs_;
+  Tries* broken_ = nullptr;  // the one of which more is needed
   double staged_ = 0, long_share_ = 1, met_ = 0;
-  int tries_ = 0;
-  bool broken_ = false, longs_broken_ = false, all_ = false;
 };
 
 class WordMemory {
