@@ -4,6 +4,7 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/format/csr.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/walker.hpp"
 
 namespace penstock::graph {
@@ -51,6 +52,10 @@ Array<double> largest_weights(const Csr<V>& a);
 template <class V>
 Array<Index> random_walks(const Csr<V>& a, std::span<const Index> starts, std::span<const double> largest,
                           const WalkOptions& options);
+
+/// The same walks over the packed lists of a matrix whose rows ascend, which are decoded up to the entry that is drawn. For uniform
+/// walks, with restart.
+Array<Index> packed_walks(const PackedRows& lists, std::span<const Index> starts, const WalkOptions& options);
 
 /// Where walks from `source` end that stop with probability 1 - damping before each step, and go on from `source` after a
 /// vertex without edges: an end is distributed as the personalised PageRank.
