@@ -42,7 +42,10 @@ def _given_cores(graph: Graph, given: dict[Any, int] | None) -> np.ndarray:
         return _cores(graph)
     if len(given) != len(graph) or any(label not in given for label in graph):
         raise NotImplementedError("the core numbers given are of other nodes")
-    return np.array([given[label] for label in graph])
+    cores = np.array([given[label] for label in graph])
+    if cores.size and cores.dtype.kind not in "biuf":
+        raise NotImplementedError("the core numbers given are no numbers")
+    return cores
 
 
 def _by_core(
@@ -126,6 +129,7 @@ def ego_graph(
     distance: Any = None,
 ) -> Any:
     if distance is not None:
+        hash(n)  # TypeError, as NetworkX
         if n not in G:
             raise nx.NodeNotFound(f"Node {n} not found in graph")
         near = Distances(G, [n], radius, distance).order
