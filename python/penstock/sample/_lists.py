@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock._io._neighbours import packed_lists
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._lists import cpu_lists
+from penstock.csgraph._lists import cpu_lists, for_cpu
 
 
 def lists_to_draw(graph: csr_array, wanted: str, function: str) -> Any:
@@ -18,14 +18,20 @@ def lists_to_draw(graph: csr_array, wanted: str, function: str) -> Any:
     >>> lists_to_draw(A, "auto", "neighbors") is None, lists_to_draw(A, "packed", "neighbors").facts()["edges"]
     (True, 1)
     """
-    if cpu_lists(graph, wanted).kind == "raw":
-        return None
-    lists = packed_lists(graph)
-    if lists.facts()["sorted"]:
-        return lists
     if wanted == "packed":
-        raise ValueError(
-            f"{function}: lists='packed' needs rows that ascend, as packed lists do, and these do not: "
-            "give A.without_duplicates(), or leave lists out"
-        )
-    return None
+        lists = packed_lists(graph)
+        if not lists.facts()["sorted"]:
+            raise ValueError(
+                f"{function}: lists='packed' needs rows that ascend, as packed lists do, and these do not: "
+                "give A.without_duplicates(), or leave lists out"
+            )
+        return lists
+    if for_cpu(wanted, False, function) == "raw" or graph.place != "mapped":
+        return None
+    chosen = graph._derived.draws_packed
+    if (
+        chosen is None
+    ):  # asked once a matrix: to look how much memory is free takes as long as a small sample
+        chosen = cpu_lists(graph).kind == "packed" and packed_lists(graph).facts()["sorted"]
+        graph._derived.draws_packed = chosen
+    return packed_lists(graph) if chosen else None

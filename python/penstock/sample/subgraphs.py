@@ -99,9 +99,9 @@ def neighbors(
         None: the GPU where the seeds are, or the graph; else the CPU.
     lists : "auto", "raw" or "packed"
         What the CPU reads: the columns of A, or its packed lists, of which it decodes those of the vertices that it
-        meets. "auto" is as for `csgraph.bfs`: "packed" where A is mapped, exceeds the memory that is free, and was
-        saved with `lists=True`. "packed" packs the lists where nobody has, and needs rows that ascend. The sample is
-        the same.
+        meets. "auto" is as for `csgraph.bfs`, decided at the first call with a matrix: "packed" where A is mapped,
+        exceeds the memory that is free, and was saved with `lists=True`. "packed" packs the lists where nobody has, and
+        needs rows that ascend. The sample is the same.
 
     Returns
     -------
