@@ -19,6 +19,11 @@ def lists_to_draw(graph: csr_array, wanted: str, function: str) -> Any:
     (True, 1)
     """
     if wanted == "packed":
+        rows, columns = graph.shape
+        if rows != columns:
+            raise ValueError(
+                f"{function}: lists='packed' is for square matrices, this one is {rows} x {columns}: leave lists out"
+            )
         lists = packed_lists(graph)
         if not lists.facts()["sorted"]:
             raise ValueError(

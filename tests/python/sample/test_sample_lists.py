@@ -183,6 +183,9 @@ def test_refusals():
         ps.sample.neighbors(a, [0], [2], lists="packed")
     with pytest.raises(ValueError, match="lists='packed' needs rows that ascend"):
         ps.sample.random_walks(a, [0], 2, lists="packed")
+    wide = ps.csr_array(([True], ([0], [4])), shape=(3, 5))
+    with pytest.raises(ValueError, match="is for square matrices, this one is 3 x 5: leave lists"):
+        ps.sample.neighbors({("a", "to", "b"): wide}, {"a": [0]}, [2], lists="packed")
     b = graph(50, 200, 1)
     with pytest.raises(
         ValueError, match="lists='some' is unknown: choose one of auto, raw, packed"
