@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/draws.hpp"
 #include "penstock/graph/sample/neighbours.hpp"
 #include "penstock/graph/sample/neighbours_gpu.hpp"

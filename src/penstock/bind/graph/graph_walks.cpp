@@ -5,6 +5,7 @@
 
 #include "penstock/bind/graph/graph.hpp"
 #include "penstock/bind/graph/graph_packed.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/walks.hpp"
 
 namespace penstock::bind {

@@ -8,9 +8,10 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/format/csr.hpp"
-#include "penstock/graph/gpu/packed_lists.hpp"
 
 namespace penstock {
+
+struct PackedLists;
 
 struct CommunityOptions {
   double resolution = 1;    // not negative; larger ones make smaller communities

@@ -4,10 +4,11 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/format/csr.hpp"
-#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/vertex_table.hpp"
 
 namespace penstock::graph {
+
+struct PackedRows;
 
 struct HopOptions {
   std::int64_t fanout = -1;  // edges drawn of a vertex; -1: all

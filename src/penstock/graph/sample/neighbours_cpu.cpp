@@ -9,6 +9,7 @@
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/draw_row.hpp"
 #include "penstock/io/random.hpp"
 

@@ -4,10 +4,11 @@
 
 #include "penstock/core/array.hpp"
 #include "penstock/format/csr.hpp"
-#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/walker.hpp"
 
 namespace penstock::graph {
+
+struct PackedRows;
 
 struct WalkOptions {
   std::int64_t length = 0;  // steps
