@@ -88,7 +88,8 @@ def k_truss(G: Graph, k: int) -> Any:
         structure.found["trusses"] = csgraph.truss_numbers(G.pattern)
     # Theirs ascend in each row, ours keep the graph's order.
     left = np.empty(columns.size, dtype=bool)
-    left[np.lexsort((columns, rows))] = structure.found["trusses"].data >= k
+    least = max(0, min(k, 2**53))  # NumPy compares floats with no larger integers
+    left[np.lexsort((columns, rows))] = structure.found["trusses"].data >= least
     return part(G, np.bincount(rows[left], minlength=n) > 0, left)
 
 
