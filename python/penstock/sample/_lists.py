@@ -34,9 +34,8 @@ def lists_to_draw(graph: csr_array, wanted: str, function: str) -> Any:
     if for_cpu(wanted, False, function) == "raw" or graph.place != "mapped":
         return None
     chosen = graph._derived.draws_packed
-    if (
-        chosen is None
-    ):  # asked once a matrix: to look how much memory is free takes as long as a small sample
+    # Asked once a matrix: to look how much memory is free takes longer than a small sample.
+    if chosen is None:
         chosen = cpu_lists(graph).kind == "packed" and packed_lists(graph).facts()["sorted"]
         graph._derived.draws_packed = chosen
     return packed_lists(graph) if chosen else None
