@@ -115,6 +115,7 @@ class Derived:
     pagerank_gpu_pattern: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     pagerank_gpu_weighted: tuple[Any, np.ndarray, bool] | None = field(default=None, metadata=_GPU)
     packed_lists: Any = None  # the core's packed neighbour lists
+    draws_packed: bool | None = None  # whether samples and walks read them, found by the first one
     list_sample: Any = None  # the core's look at some lists, by which all are packed
     packed_paths: Any = None  # the same lists with the lengths of the edges
     link_seconds: float = 0  # that traversals took whose lists came over the link

@@ -114,6 +114,8 @@ def has_symmetric_pattern(graph: csr_array) -> bool:
 
 def symmetric_weights(graph: csr_array) -> bool:
     """Whether every edge has its mirror of the same value, found once per graph."""
+    if graph.dtype == np.bool_:
+        return has_symmetric_pattern(graph)  # a store with packed lists says so
     derived = graph._derived
     known = derived.symmetric_weights
     if known is None:

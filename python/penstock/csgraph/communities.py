@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._io._neighbours import packed_lists
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpu
 from penstock.csgraph._graph import (
@@ -17,6 +18,7 @@ from penstock.csgraph._graph import (
     readable,
     symmetric_weights,
 )
+from penstock.csgraph._lists import cpu_lists, for_cpu
 from penstock.csgraph._one_way import one_way
 from penstock.csgraph.breadth_first import as_labels
 from penstock.csgraph.gpu_options import GpuOptions, settled
@@ -43,6 +45,7 @@ def louvain(
     return_levels: bool = False,
     device: Any = None,
     gpu_options: GpuOptions | None = None,
+    lists: str = "auto",
 ) -> Any:
     """Communities of large modularity, by the method of Louvain. `leiden` takes longer and finds better ones.
 
@@ -69,6 +72,9 @@ def louvain(
         A GPU takes vertices in another order than the CPU, and finds other communities of about the same modularity.
     gpu_options : GpuOptions, optional
         Of `placement`; packed lists are for graphs that are read without weights.
+    lists : "auto", "raw" or "packed"
+        What the CPU reads of a graph without weights: as for `bfs`. Packed lists are decoded vertex by vertex, and
+        never unpacked as a whole. Where rows ascend, the communities are the same.
 
     Returns
     -------
@@ -97,6 +103,7 @@ def louvain(
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     graph, gpu, home = _placed(A, "louvain", unweighted, device, gpu_options)
+    packed = _packed(graph, "louvain", unweighted, gpu is not None, lists)
     asked = (
         bool(unweighted),
         _at_least_0(resolution, "resolution"),
@@ -106,11 +113,11 @@ def louvain(
         bool(return_levels),
     )
     if gpu is None:
-        labels, levels = _core.louvain(readable(graph)._core, *asked)
+        labels, levels = _core.louvain(readable(graph)._core, *asked, packed)
     else:
-        lists = _roomy_lists(graph, gpu, home, unweighted)
+        there = _roomy_lists(graph, gpu, home, unweighted)
         labels, levels = _core.louvain_gpu(
-            lists, graph._core, *_weighed(graph, unweighted), *asked[1:]
+            there, graph._core, *_weighed(graph, unweighted), *asked[1:]
         )
     return (labels, levels or [labels.copy()]) if return_levels else labels
 
@@ -124,12 +131,13 @@ def leiden(
     iterations: int = 2,
     unweighted: bool = False,
     seed: int = 0,
+    lists: str = "auto",
 ) -> np.ndarray:
     """Communities of large modularity that are connected, by the method of Leiden.
 
     Parameters
     ----------
-    A, resolution, max_levels, unweighted, seed : as for `louvain`
+    A, resolution, max_levels, unweighted, seed, lists : as for `louvain`
     threshold : float
         An iteration that gains less modularity is the last one.
     iterations : int
@@ -161,6 +169,7 @@ def leiden(
         _count(max_levels, "max_levels"),
         _count(iterations, "iterations"),
         _seed(seed),
+        _packed(graph, "leiden", unweighted, False, lists),
     )
     return labels
 
@@ -173,6 +182,7 @@ def label_propagation(
     seed: int = 0,
     device: Any = None,
     gpu_options: GpuOptions | None = None,
+    lists: str = "auto",
 ) -> np.ndarray:
     """Communities by label propagation: each vertex takes the label that weighs most among its neighbours.
 
@@ -185,7 +195,7 @@ def label_propagation(
     seed : int
         From 0 to 2^64 - 1; of labels that weigh the same, one is drawn. A vertex keeps its label while none weighs
         more.
-    device, gpu_options : as for `louvain`
+    device, gpu_options, lists : as for `louvain`
 
     Returns
     -------
@@ -203,25 +213,33 @@ def label_propagation(
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     graph, gpu, home = _placed(A, "label_propagation", unweighted, device, gpu_options)
+    packed = _packed(graph, "label_propagation", unweighted, gpu is not None, lists)
     asked = bool(unweighted), _count(max_iter, "max_iter"), _seed(seed)
     labels: Any
     if gpu is None:
-        labels = _core.label_propagation(readable(graph)._core, *asked)
+        labels = _core.label_propagation(readable(graph)._core, *asked, packed)
     else:
-        lists = _roomy_lists(graph, gpu, home, unweighted)
+        there = _roomy_lists(graph, gpu, home, unweighted)
         labels = _core.label_propagation_gpu(
-            lists, graph._core, *_weighed(graph, unweighted), *asked[1:]
+            there, graph._core, *_weighed(graph, unweighted), *asked[1:]
         )
     return labels
 
 
-def modularity(A: Any, labels: Any, *, resolution: float = 1.0, unweighted: bool = False) -> float:
+def modularity(
+    A: Any,
+    labels: Any,
+    *,
+    resolution: float = 1.0,
+    unweighted: bool = False,
+    lists: str = "auto",
+) -> float:
     """The modularity of a partition: the share of the edges' weight within communities, less `resolution` times the
     share expected if edges were drawn anew between vertices of these degrees.
 
     Parameters
     ----------
-    A, resolution, unweighted : as for `louvain`
+    A, resolution, unweighted, lists : as for `louvain`
     labels : integers of shape (n,)
         The community of each vertex, any numbers.
 
@@ -243,13 +261,17 @@ def modularity(A: Any, labels: Any, *, resolution: float = 1.0, unweighted: bool
         _labels(graph, labels),
         bool(unweighted),
         _at_least_0(resolution, "resolution"),
+        _packed(graph, "modularity", unweighted, False, lists),
     )
     return share
 
 
-def verify_connected_communities(A: Any, labels: Any, *, unweighted: bool = False) -> None:
+def verify_connected_communities(
+    A: Any, labels: Any, *, unweighted: bool = False, lists: str = "auto"
+) -> None:
     """Raises ValueError, naming two vertices, unless the vertices of each community are connected by edges of
-    positive weight within it, as `leiden` promises. Searches every community from its first vertex.
+    positive weight within it, as `leiden` promises. Searches every community from its first vertex. `unweighted` and
+    `lists` are as for `louvain`.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([1.0, 1.0], ([0, 2], [1, 3])), shape=(4, 4))
@@ -261,7 +283,8 @@ def verify_connected_communities(A: Any, labels: Any, *, unweighted: bool = Fals
     """
     graph = _weighted(A, "verify_connected_communities", unweighted)
     numbers = _labels(graph, labels)
-    parts = _core.connected_parts(readable(graph)._core, numbers, bool(unweighted))
+    packed = _packed(graph, "verify_connected_communities", unweighted, False, lists)
+    parts = _core.connected_parts(readable(graph)._core, numbers, bool(unweighted), packed)
     # Parts are numbered by their first vertices, so the first part of a community has its first vertex.
     _, first_of_part = np.unique(parts, return_index=True)
     _, first_of_community = np.unique(numbers, return_index=True)
@@ -293,6 +316,20 @@ def _placed(
 
 def _reads_pattern(graph: csr_array, unweighted: bool) -> bool:
     return unweighted or graph.dtype == np.bool_
+
+
+def _packed(graph: csr_array, function: str, unweighted: bool, on_gpu: bool, lists: str) -> Any:
+    """The packed lists that the CPU reads, or None: the matrix."""
+    for_cpu(lists, on_gpu, function)
+    if on_gpu:
+        return None
+    if not _reads_pattern(graph, unweighted):
+        if lists == "packed":
+            raise ValueError(
+                f"{function}: packed lists have no weights: give unweighted=True, or leave lists='packed' out"
+            )
+        return None
+    return packed_lists(graph) if cpu_lists(graph, lists).kind == "packed" else None
 
 
 def _lists_on(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any:

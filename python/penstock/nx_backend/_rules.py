@@ -7,6 +7,7 @@ texts) is raised as NotImplementedError by the conversion or the function, which
 from __future__ import annotations
 
 import inspect
+import numbers
 from collections.abc import Callable, Iterator, Sized
 from typing import Any
 
@@ -58,10 +59,24 @@ def _triangles(given: dict[str, Any]) -> str | None:
     return None if given["nodes"] is None else _simple(given)
 
 
+def _number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and bool(value == value)  # NaN is none
+
+
 def _core(given: dict[str, Any]) -> str | None:
     if given["G"].is_directed():
         return "NetworkX counts edges in both directions twice, penstock once"
     return _simple(given)
+
+
+def _sub_core(given: dict[str, Any]) -> str | None:
+    if given["k"] is not None and not _number(given["k"]):
+        return "k is no number"
+    return _core(given)
+
+
+def _order(given: dict[str, Any]) -> str | None:
+    return "k is no number" if not _number(given["k"]) else _core(given)
 
 
 def _given(**refused: str) -> Rule:
@@ -92,6 +107,8 @@ def _pairs(given: dict[str, Any]) -> str | None:
 
 
 def _ego(given: dict[str, Any]) -> str | None:
+    if not _number(given["radius"]):
+        return "radius is no number"
     if given["undirected"] and given["distance"] is not None and given["G"].is_directed():
         return "an edge and its reverse may have different lengths"
     return None
@@ -148,10 +165,9 @@ REFUSALS: dict[str, Rule] = {
     "triangles": _triangles,
     "generalized_degree": _simple,
     "square_clustering": _squares,
-    **dict.fromkeys(
-        ["core_number", "k_core", "k_shell", "k_crust", "k_corona", "k_truss", "onion_layers"],
-        _core,
-    ),
+    **dict.fromkeys(["core_number", "onion_layers"], _core),
+    **dict.fromkeys(["k_core", "k_shell", "k_crust"], _sub_core),
+    **dict.fromkeys(["k_corona", "k_truss"], _order),
     "betweenness_centrality": _unweighted,
     "edge_betweenness_centrality": lambda given: _unweighted(given) or _simple(given),
     "eccentricity": _given(sp="the distances are given"),

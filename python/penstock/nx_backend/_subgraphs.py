@@ -42,7 +42,10 @@ def _given_cores(graph: Graph, given: dict[Any, int] | None) -> np.ndarray:
         return _cores(graph)
     if len(given) != len(graph) or any(label not in given for label in graph):
         raise NotImplementedError("the core numbers given are of other nodes")
-    return np.array([given[label] for label in graph])
+    cores = np.array([given[label] for label in graph])
+    if cores.size and cores.dtype.kind not in "biuf":
+        raise NotImplementedError("the core numbers given are no numbers")
+    return cores
 
 
 def _by_core(
@@ -85,7 +88,8 @@ def k_truss(G: Graph, k: int) -> Any:
         structure.found["trusses"] = csgraph.truss_numbers(G.pattern)
     # Theirs ascend in each row, ours keep the graph's order.
     left = np.empty(columns.size, dtype=bool)
-    left[np.lexsort((columns, rows))] = structure.found["trusses"].data >= k
+    least = max(0, min(k, 2**53))  # NumPy compares floats with no larger integers
+    left[np.lexsort((columns, rows))] = structure.found["trusses"].data >= least
     return part(G, np.bincount(rows[left], minlength=n) > 0, left)
 
 
@@ -126,6 +130,7 @@ def ego_graph(
     distance: Any = None,
 ) -> Any:
     if distance is not None:
+        hash(n)  # TypeError, as NetworkX
         if n not in G:
             raise nx.NodeNotFound(f"Node {n} not found in graph")
         near = Distances(G, [n], radius, distance).order

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from penstock import csgraph
@@ -28,12 +27,9 @@ def _some(graph: Graph, values: list[Any], nodes: Any) -> Any:
         return dict(zip(graph.nodes.labels, values, strict=True))
     if nodes in graph:
         return values[graph.nodes.number(nodes)]
-    try:
-        several = list(nodes)
-    except TypeError:
-        raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from None
-    # As Graph.nbunch_iter: what is no node is passed over.
-    return {node: values[graph.nodes.number(node)] for node in several if node in graph}
+    numbers = graph.some(nodes)
+    named = zip(graph.nodes.named(numbers), numbers.tolist(), strict=True)
+    return {node: values[i] for node, i in named}
 
 
 def triangles(G: Graph, nodes: Any = None) -> Any:

@@ -11,8 +11,10 @@ import numpy as np
 from penstock import _core
 from penstock._matrix.given import as_matrix
 from penstock.csgraph._graph import as_graph
+from penstock.csgraph._lists import for_cpu
 from penstock.sample._arguments import flag, int64s, integer, on_host, seed_number
 from penstock.sample._device import DeviceDraws, device_draws
+from penstock.sample._lists import lists_to_draw
 
 EdgeType = tuple[str, str, str]
 
@@ -61,6 +63,7 @@ def neighbors(
     seed_time: Any = None,
     seed: int = 0,
     device: Any = None,
+    lists: str = "auto",
 ) -> Subgraph | HeteroSubgraph:
     """Draws edges of the seeds, then of the vertices that these lead to, and so on: a mini-batch of a large graph.
 
@@ -94,6 +97,11 @@ def neighbors(
         Of the random numbers.
     device : "cpu", the number of a GPU, `ps.device(n)`, or None
         None: the GPU where the seeds are, or the graph; else the CPU.
+    lists : "auto", "raw" or "packed"
+        What the CPU reads: the columns of A, or its packed lists, of which it decodes those of the vertices that it
+        meets. "auto" is as for `csgraph.bfs`, decided at the first call with a matrix: "packed" where A is mapped,
+        exceeds the memory that is free, and was saved with `lists=True`. "packed" packs the lists where nobody has, and
+        needs rows that ascend. The sample is the same.
 
     Returns
     -------
@@ -119,7 +127,7 @@ def neighbors(
     if (time is None) != (seed_time is None):
         raise ValueError("time and seed_time go together: give both, or neither")
     if isinstance(A, Mapping):
-        return _of_types(A, seeds, fanouts, how, disjoint, time, seed_time, device)
+        return _of_types(A, seeds, fanouts, how, disjoint, time, seed_time, device, lists)
     if isinstance(seeds, Mapping) or isinstance(fanouts, Mapping) or isinstance(time, Mapping):
         raise TypeError("seeds, fanouts and time are dicts where A is a dict of matrices only")
     graph = as_graph(A, "neighbors")
@@ -133,6 +141,7 @@ def neighbors(
         None if time is None else {("", "", ""): time},
         None if seed_time is None else {"": seed_time},
         device,
+        lists,
     )
     (edges,) = found.edges
     return Subgraph(
@@ -155,6 +164,7 @@ def _of_types(
     time: Any,
     seed_time: Any,
     device: Any,
+    lists: str,
 ) -> HeteroSubgraph:
     replace, weighted, random = how
     if not isinstance(seeds, Mapping):
@@ -163,7 +173,8 @@ def _of_types(
     sizes = _sizes(graphs)
     wanted = _fanouts(fanouts, graphs)
     on_gpu = device_draws("neighbors", graphs.values(), "seeds", seeds.values(), device)
-    draws = _HostDraws() if on_gpu is None else on_gpu
+    for_cpu(lists, on_gpu is not None, "neighbors")
+    draws = _HostDraws(lists) if on_gpu is None else on_gpu
     held = {t: draws.graph(a) for t, a in graphs.items()}
     times = _times(time, graphs)
     tables: dict[str, Any] = {t: draws.table(n, disjoint) for t, n in sizes.items()}
@@ -208,8 +219,11 @@ class _Hop:
 class _HostDraws:
     """Draws on the CPU: what `DeviceDraws` does on a GPU."""
 
+    def __init__(self, lists: str) -> None:
+        self._lists = lists
+
     def graph(self, a: Any) -> Any:
-        return on_host(a, "neighbors")._core
+        return on_host(a, "neighbors")._core, lists_to_draw(a, self._lists, "neighbors")
 
     def table(self, vertices: int, disjoint: bool) -> Any:
         return _core.VertexTable(vertices, disjoint)
@@ -219,8 +233,9 @@ class _HostDraws:
         table.add_seeds(numbers, first)
         return int(numbers.size)
 
-    def hop(self, *how: Any) -> _Hop:
-        return _Hop(*_core.sample_hop(*how))
+    def hop(self, graph: tuple[Any, Any], *how: Any) -> _Hop:
+        matrix, lists = graph
+        return _Hop(*_core.sample_hop(matrix, *how, lists))
 
     def joined(self, hops: Sequence[_Hop]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return (

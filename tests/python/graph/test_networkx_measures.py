@@ -10,6 +10,7 @@ nx = pytest.importorskip("networkx", minversion="3.4", reason="networkx is not i
 
 from nx_support import MANY, both, close, graphs, needs, same  # noqa: E402
 from penstock.nx_backend._graph import NETWORKX  # noqa: E402
+from penstock.nx_backend._interface import backend_interface  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
 
@@ -203,3 +204,37 @@ def test_louvain_of_networkx_s_graphs():
         nx.community.louvain_communities(G, backend="penstock")
     with pytest.raises(NotImplementedError, match="louvain_communities"):
         nx.community.louvain_communities(G, weight=None, resolution=-1, backend="penstock")
+
+
+def test_nodes_that_cannot_be_hashed():
+    graph = nx.karate_club_graph()
+    for nodes in ([[1]], [0, []], [{}], "nobody", 99):
+        for name in ("triangles", "clustering", "average_clustering", "generalized_degree"):
+            ours, theirs = both(name, graph, nodes)
+            assert ours == theirs, (name, nodes)
+    with pytest.raises(nx.NetworkXError, match=r"Node \[1\] in sequence nbunch is not a valid"):
+        nx.triangles(graph, [[1]], backend="penstock")
+    for how in ({"distance": "weight"}, {}):
+        with pytest.raises((TypeError, nx.NodeNotFound)) as theirs:
+            nx.ego_graph(graph, [], backend="networkx", **how)
+        with pytest.raises(theirs.type):
+            nx.ego_graph(graph, [], backend="penstock", **how)
+
+
+@pytest.mark.parametrize("value", [None, "a", math.nan, [1]])
+def test_orders_that_are_no_numbers_are_left_to_networkx(value):
+    """NetworkX has an answer for some of them: k_corona(G, None) is the main core's, k_truss(G, nan) the graph."""
+    graph = nx.karate_club_graph()
+    for name in ("k_corona", "k_truss", "k_core", "k_shell", "k_crust"):
+        may_be_none = value is None and name not in ("k_corona", "k_truss")
+        said = backend_interface.can_run(name, (graph, value), {})
+        assert (said is True) if may_be_none else (said == "k is no number"), name
+    if value is not None:
+        text = dict.fromkeys(graph, "a")
+        with pytest.raises(NotImplementedError, match="raised NotImplementedError"):
+            nx.k_shell(graph, 1, core_number=text, backend="penstock")
+    said = backend_interface.can_run("ego_graph", (graph, 0), {"radius": value})
+    assert said == "radius is no number"
+    for k in (0, 2, 2.5, True, 10**400, -(10**400), math.inf):
+        ours, theirs = both("k_truss", graph, k)
+        assert nx.utils.graphs_equal(ours, theirs), k

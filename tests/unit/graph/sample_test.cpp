@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/draws.hpp"
 #include "penstock/graph/sample/neighbours.hpp"
 #include "penstock/graph/sample/neighbours_gpu.hpp"
 #include "penstock/graph/sample/walks.hpp"
 #include "penstock/graph/sample/walks_gpu.hpp"
+#include "penstock/kernel/structure/sort_rows.hpp"
 #include "support.hpp"
 
 namespace penstock {
@@ -40,6 +42,37 @@ TEST(Sample, HopsDrawEdgesOfTheGraphAndTheSameForAnyThreads) {
     if (first.empty()) first = drawn;
     EXPECT_EQ(drawn, first) << threads << " threads";
   }
+  set_num_threads(before);
+}
+
+TEST(Sample, SumsAndProductsAreRoundedOneByOne) {
+  // Fused, the product would keep its last bit, 2^-60. What a GPU draws by weight has other bits then.
+  const volatile double a = 1 + 0x1p-30, b = 1 + 0x1p-29;
+  EXPECT_EQ(a * a - b, 0);
+}
+
+TEST(Sample, PackedListsGiveWhatTheMatrixGives) {
+  const auto offsets = test::indptr_of(test::Rows::one_long, 3000, 1);
+  const auto a = sort_rows(test::matrix_of<One>(3000, offsets, 2), true);
+  const auto lists = pack_lists(a.view());
+  const auto rows = graph::rows_of(lists);
+  std::vector<std::int64_t> seeds(3000);
+  for (std::size_t i = 0; i < seeds.size(); ++i) seeds[i] = std::int64_t(i * 7 % 3000);
+  const auto before = num_threads();
+  set_num_threads(4);
+  for (const std::int64_t fanout : {3, 40, -1}) {
+    graph::VertexTable table(3000, false), same(3000, false);
+    table.add_seeds(seeds, 0), same.add_seeds(seeds, 0);
+    const graph::HopOptions how{.fanout = fanout, .replace = fanout == 40, .seed = 5};
+    const auto hop = graph::sample_hop(a, table, 0, 3000, table, how, {});
+    const auto packed = graph::sample_hop(a, same, 0, 3000, same, how, {}, &rows);
+    EXPECT_TRUE(std::ranges::equal(hop.columns.span(), packed.columns.span()));
+    EXPECT_TRUE(std::ranges::equal(hop.edges.span(), packed.edges.span()));
+  }
+  const std::vector<Index> starts(seeds.begin(), seeds.end());
+  const graph::WalkOptions how{.length = 20, .restart = 0.1, .seed = 9};
+  const auto walks = graph::random_walks(a, starts, {}, how);
+  EXPECT_TRUE(std::ranges::equal(walks.span(), graph::packed_walks(rows, starts, how).span()));
   set_num_threads(before);
 }
 

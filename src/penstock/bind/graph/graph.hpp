@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <utility>
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/device.hpp"
@@ -35,7 +36,7 @@ CsrView<One> edges_of(const Matrix& m, const Released&... released) {
 
 /// Calls f with the matrix as Csr<V>; complex values have no order, and device memory no CPU that reads it.
 template <class F>
-auto with_real(const Matrix& m, F&& f) {
+auto with_real(const AnyCsr& any, F&& f) {
   return std::visit(
       [&]<class V>(const Csr<V>& a) {
         for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) check_on_host(place);
@@ -47,7 +48,11 @@ auto with_real(const Matrix& m, F&& f) {
           return f(a);
         }
       },
-      m.any());
+      any);
+}
+template <class F>
+auto with_real(const Matrix& m, F&& f) {
+  return with_real(m.any(), std::forward<F>(f));
 }
 
 /// A result as a NumPy array, which belongs to the caller and may be written.

@@ -1,5 +1,8 @@
 // Communities.
+#include <utility>
+
 #include "penstock/bind/graph/graph_gpu.hpp"
+#include "penstock/bind/graph/graph_packed.hpp"
 #include "penstock/graph/community/communities_gpu.hpp"
 #include "penstock/graph/community/community.hpp"
 #include "penstock/graph/community/device_level_run.hpp"
@@ -21,6 +24,20 @@ auto with_weights(const Matrix& m, bool unweighted, F&& f) {
     return f(a);
   });
 }
+
+/// The same, or with packed lists of the matrix, if there are any.
+template <class F>
+auto with_graph(const Matrix& m, const BoundPackedLists* lists, bool unweighted, F&& f) {
+  if (!lists) return with_weights(m, unweighted, std::forward<F>(f));
+  const auto held = lists->any();
+  const nb::gil_scoped_release release;
+  return f(*held);
+}
+template <class V>
+CsrView<V> edges_to_walk(const Csr<V>& a) {
+  return a.view();
+}
+const PackedLists& edges_to_walk(const PackedLists& lists) { return lists; }
 
 /// The weights of a matrix as a GPU that has its lists reads them; `readable` is the same matrix where the CPU reads it.
 EdgeWeights edge_weights(const Matrix& m, const Matrix& readable, bool unweighted) {
@@ -126,51 +143,58 @@ void graph_communities(nb::module_& m) {
   m.def(
       "louvain",
       [](const Matrix& m, bool unweighted, double resolution, double threshold, int levels,
-         std::uint64_t seed, bool by_level) {
+         std::uint64_t seed, bool by_level, const BoundPackedLists* lists) {
         const CommunityOptions o{
             .resolution = resolution, .threshold = threshold, .levels = levels, .seed = seed};
         const auto found =
-            with_weights(m, unweighted, [&](const auto& a) { return louvain(a, o, by_level); });
+            with_graph(m, lists, unweighted, [&](const auto& a) { return louvain(a, o, by_level); });
         return nb::make_tuple(as_result(found.labels), as_levels(found.by_level));
       },
       nb::arg("a"), nb::arg("unweighted"), nb::arg("resolution"), nb::arg("threshold"), nb::arg("levels"),
-      nb::arg("seed"), nb::arg("by_level"), "(labels, those after each level); a is symmetric");
+      nb::arg("seed"), nb::arg("by_level"), nb::arg("lists").none() = nb::none(),
+      "(labels, those after each level); a is symmetric. Its packed `lists` are read instead, if there are "
+      "any");
   m.def(
       "leiden",
       [](const Matrix& m, bool unweighted, double resolution, double threshold, int levels, int iterations,
-         std::uint64_t seed) {
+         std::uint64_t seed, const BoundPackedLists* lists) {
         const CommunityOptions o{.resolution = resolution,
                                  .threshold = threshold,
                                  .levels = levels,
                                  .iterations = iterations,
                                  .seed = seed};
-        return as_result(with_weights(m, unweighted, [&](const auto& a) { return leiden(a, o).labels; }));
+        return as_result(
+            with_graph(m, lists, unweighted, [&](const auto& a) { return leiden(a, o).labels; }));
       },
       nb::arg("a"), nb::arg("unweighted"), nb::arg("resolution"), nb::arg("threshold"), nb::arg("levels"),
-      nb::arg("iterations"), nb::arg("seed"), "a is symmetric");
+      nb::arg("iterations"), nb::arg("seed"), nb::arg("lists").none() = nb::none(), "as for louvain");
   m.def(
       "label_propagation",
-      [](const Matrix& m, bool unweighted, int passes, std::uint64_t seed) {
-        return as_result(
-            with_weights(m, unweighted, [&](const auto& a) { return label_propagation(a, passes, seed); }));
+      [](const Matrix& m, bool unweighted, int passes, std::uint64_t seed, const BoundPackedLists* lists) {
+        return as_result(with_graph(m, lists, unweighted,
+                                    [&](const auto& a) { return label_propagation(a, passes, seed); }));
       },
-      nb::arg("a"), nb::arg("unweighted"), nb::arg("passes"), nb::arg("seed"), "a is symmetric");
+      nb::arg("a"), nb::arg("unweighted"), nb::arg("passes"), nb::arg("seed"),
+      nb::arg("lists").none() = nb::none(), "as for louvain");
   communities_on_device(m);
   m.def(
       "modularity",
-      [](const Matrix& m, const ReadArray<Index>& labels, bool unweighted, double resolution) {
-        return with_weights(m, unweighted,
-                            [&](const auto& a) { return modularity(a, span_of(labels), resolution); });
+      [](const Matrix& m, const ReadArray<Index>& labels, bool unweighted, double resolution,
+         const BoundPackedLists* lists) {
+        return with_graph(m, lists, unweighted,
+                          [&](const auto& a) { return modularity(a, span_of(labels), resolution); });
       },
       nb::arg("a"), nb::arg("labels"), nb::arg("unweighted"), nb::arg("resolution"),
-      "a is symmetric, labels are at least 0 and below its rows");
+      nb::arg("lists").none() = nb::none(),
+      "a is symmetric, labels are at least 0 and below its rows; lists as for louvain");
   m.def(
       "connected_parts",
-      [](const Matrix& m, const ReadArray<Index>& labels, bool unweighted) {
-        return as_result(with_weights(
-            m, unweighted, [&](const auto& a) { return connected_parts(a.view(), span_of(labels)); }));
+      [](const Matrix& m, const ReadArray<Index>& labels, bool unweighted, const BoundPackedLists* lists) {
+        return as_result(with_graph(m, lists, unweighted, [&](const auto& a) {
+          return connected_parts(edges_to_walk(a), span_of(labels));
+        }));
       },
-      nb::arg("a"), nb::arg("labels"), nb::arg("unweighted"));
+      nb::arg("a"), nb::arg("labels"), nb::arg("unweighted"), nb::arg("lists").none() = nb::none());
 }
 
 }  // namespace penstock::bind

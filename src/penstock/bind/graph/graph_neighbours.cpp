@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "penstock/bind/graph/graph.hpp"
+#include "penstock/bind/graph/graph_packed.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/neighbours.hpp"
 
 namespace penstock::bind {
@@ -24,8 +26,16 @@ nb::object copied(std::span<const std::int64_t> some) {
 
 nb::tuple bound_hop(const Matrix& m, const VertexTable& from, std::int64_t first, std::int64_t last,
                     VertexTable& to, std::int64_t fanout, bool replace, bool weighted, std::uint64_t seed,
-                    std::uint64_t relation, const Times& times, const Times& seed_times) {
-  return with_real(m, [&]<class V>(const Csr<V>& a) {
+                    std::uint64_t relation, const Times& times, const Times& seed_times,
+                    const BoundPackedLists* packed) {
+  graph::PackedRows rows;
+  if (packed) {
+    rows = graph::rows_of(*packed->any());
+    m.guard().require_whole();
+  }
+  // What is read by offsets that nobody has checked must be no more than the offsets; columns are checked by reading all of them.
+  const bool offsets_alone = packed && !weighted && !times;
+  return with_real(offsets_alone ? m.unread() : m.any(), [&]<class V>(const Csr<V>& a) {
     require(0 <= first && first <= last && last <= from.size(), "sample_hop: outside the table of vertices");
     require(a.rows == from.universe() && a.cols == to.universe() && from.disjoint() == to.disjoint(),
             "sample_hop: the tables are not for this matrix");
@@ -35,11 +45,13 @@ nb::tuple bound_hop(const Matrix& m, const VertexTable& from, std::int64_t first
     if (times)
       for (const auto seed_number : from.seeds().subspan(at(first), at(last - first)))
         require(seed_number < std::ssize(hop_times.seeds), "sample_hop: too few times of seeds");
+    require(!packed || (rows.rows == a.rows && a.rows == a.cols),
+            "sample_hop: the packed lists are not of this matrix");
     graph::HopEdges hop;
     {
       const nb::gil_scoped_release release;
-      hop =
-          graph::sample_hop(a, from, first, last, to, {fanout, replace, weighted, seed, relation}, hop_times);
+      hop = graph::sample_hop(a, from, first, last, to, {fanout, replace, weighted, seed, relation},
+                              hop_times, packed ? &rows : nullptr);
     }
     return nb::make_tuple(as_result(hop.rows), as_result(hop.columns), as_result(hop.edges));
   });
@@ -64,7 +76,10 @@ void graph_neighbours(nb::module_& m) {
   m.def("sample_hop", bound_hop, arg("a"), arg("table"), arg("first"), arg("last"), arg("into"),
         arg("fanout"), arg("replace"), arg("weighted"), arg("seed"), arg("relation") = 0,
         arg("times").none() = nb::none(), arg("seed_times").none() = nb::none(),
-        "(rows, columns, edges) drawn of the vertices [first, last).");
+        arg("lists").none() = nb::none(),
+        "(rows, columns, edges) drawn of the vertices [first, last); columns are read from the packed "
+        "`lists` of a, "
+        "whose rows ascend, if there are any.");
 }
 
 }  // namespace penstock::bind

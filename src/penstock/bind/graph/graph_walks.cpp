@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "penstock/bind/graph/graph.hpp"
+#include "penstock/bind/graph/graph_packed.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/walks.hpp"
 
 namespace penstock::bind {
@@ -34,6 +36,19 @@ nb::object bound_walks(const Matrix& m, const ReadArray<Index>& starts, const We
     }
     return as_result(walks);
   });
+}
+
+nb::object bound_packed_walks(const BoundPackedLists& lists, const ReadArray<Index>& starts,
+                              std::int64_t length, double restart, std::uint64_t seed) {
+  const auto rows = graph::rows_of(*lists.any());
+  const auto from = bind::span_of(starts);
+  for (const auto v : from) require(v >= 0 && v < rows.rows, "packed_walks: a start is outside the graph");
+  Array<Index> walks;
+  {
+    const nb::gil_scoped_release release;
+    walks = graph::packed_walks(rows, from, {.length = length, .restart = restart, .seed = seed});
+  }
+  return as_result(walks);
 }
 
 nb::object bound_ends(const Matrix& m, Index source, std::int64_t walks, double damping,
@@ -71,6 +86,9 @@ void graph_walks(nb::module_& m) {
   m.def("random_walks", bound_walks, arg("a"), arg("starts"), arg("largest").none(), arg("length"),
         arg("restart"), arg("weighted"), arg("p"), arg("q"), arg("symmetric"), arg("seed"),
         "The walks one behind the other. With p or q the rows ascend without repeats.");
+  m.def("packed_walks", bound_packed_walks, arg("lists"), arg("starts"), arg("length"), arg("restart"),
+        arg("seed"),
+        "The uniform walks of random_walks, over the packed lists of a matrix whose rows ascend.");
   m.def("walk_ends", bound_ends, arg("a"), arg("source"), arg("walks"), arg("damping"), arg("largest").none(),
         arg("weighted"), arg("seed"), "Where walks end, distributed as the PageRank.");
 }

@@ -40,8 +40,8 @@ Members members_of(std::span<const Index> labels, std::int64_t communities) {
   return m;
 }
 
-template <class V>
-Coarse aggregate(const Level<V>& level, std::span<const Index> labels, std::int64_t communities,
+template <class G>
+Coarse aggregate(const Level<G>& level, std::span<const Index> labels, std::int64_t communities,
                  Workspaces& spaces) {
   const auto& a = level.a;
   const auto members = members_of(labels, communities);
@@ -71,14 +71,12 @@ Coarse aggregate(const Level<V>& level, std::span<const Index> labels, std::int6
       for (auto i = members.first[at(c)]; i < members.first[at(c + 1)]; ++i) {
         const auto v = members.vertex[at(i)];
         degree += level.degree[v];
-        for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e) {
-          const auto d = labels[at(a.indices[e])];
-          if (d == c) continue;
-          const auto met = weight(a, e);
-          if (!(met > 0)) continue;
+        each_entry(a, v, [&](Index u, double met) {
+          const auto d = labels[at(u)];
+          if (d == c || !(met > 0)) return;
           if (slots[d].weight == 0) piece.indices.push_back(d);
           slots[d].weight += met;
-        }
+        });
       }
       for (auto i = begin; i < piece.indices.size(); ++i) {
         auto& sum = slots[piece.indices[i]].weight;
@@ -102,9 +100,9 @@ Coarse aggregate(const Level<V>& level, std::span<const Index> labels, std::int6
   return coarse;
 }
 
-#define PENSTOCK_AGGREGATE(V) \
-  template Coarse aggregate<V>(const Level<V>&, std::span<const Index>, std::int64_t, Workspaces&);
-PENSTOCK_AGGREGATE(One) PENSTOCK_AGGREGATE(float) PENSTOCK_AGGREGATE(double)
+#define PENSTOCK_AGGREGATE(G) \
+  template Coarse aggregate<G>(const Level<G>&, std::span<const Index>, std::int64_t, Workspaces&);
+PENSTOCK_FOR_EACH_COMMUNITY_GRAPH(PENSTOCK_AGGREGATE)
 #undef PENSTOCK_AGGREGATE
 
 }  // namespace penstock::community

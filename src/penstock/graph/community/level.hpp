@@ -13,13 +13,24 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/format/csr.hpp"
 #include "penstock/graph/community/moves.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 
 namespace penstock::community {
 
-/// What a method reads of a graph. Entries on the diagonal are passed over; what they weigh is in `degree`.
-template <class V>
+/// Packed lists, whose edges weigh 1.
+struct PackedEdges {
+  std::int64_t rows = 0;
+  const Offset* indptr = nullptr;  // rows + 1, as a matrix would have them
+  graph::PackedRows lists;
+
+  Offset nnz() const { return indptr[rows]; }
+};
+
+/// What a method reads of a graph, a CsrView or PackedEdges. Entries on the diagonal are passed over; what they weigh is in
+/// `degree`.
+template <class G>
 struct Level {
-  CsrView<V> a;
+  G a;
   const double* degree = nullptr;  // of every vertex the weight of its edges, of self loops twice
 };
 
@@ -27,6 +38,38 @@ template <class V>
 double weight(const CsrView<V>& a, Offset e) {
   if constexpr (is_pattern<V>) return 1;
   else return static_cast<double>(a.values[e]);
+}
+
+/// Calls f(u, weight) for the entries of v's row.
+template <class V, class F>
+void each_entry(const CsrView<V>& a, std::int64_t v, F&& f) {
+  for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e) f(a.indices[e], weight(a, e));
+}
+template <class F>
+void each_entry(const PackedEdges& a, std::int64_t v, F&& f) {
+  graph::any_end(a.lists, v, [&](Index u) { return f(u, 1.0), false; });
+}
+/// Packed lists with offsets of their own, which are what the lists say.
+class PackedBase {
+ public:
+  explicit PackedBase(const PackedLists& p)
+      : lists_(graph::rows_of(p)), indptr_(allocate<Offset>(p.vertices + 1)) {
+    indptr_.data[0] = 0;
+    for (std::int64_t v = 0; v < p.vertices; ++v)
+      indptr_.data[v + 1] = indptr_.data[v] + graph::degree_of(lists_, v);
+  }
+  PackedEdges edges() const { return {lists_.rows, indptr_.data, lists_}; }
+
+ private:
+  graph::PackedRows lists_;
+  Array<Offset> indptr_;
+};
+
+template <class G>
+Offset longest_row(const G& a) {
+  Offset longest = 0;
+  for (std::int64_t v = 0; v < a.rows; ++v) longest = std::max(longest, a.indptr[v + 1] - a.indptr[v]);
+  return longest;
 }
 
 /// For a community in reach of a vertex: the weight of the edges to it, and what its total has changed by since the round began.
@@ -71,20 +114,19 @@ class Workspaces {
 
 /// Adds up the edges of v by the community of their other ends; returns how many communities are in `w.touched`. One may be
 /// there twice where edges have weight 0.
-template <class V, class Label>
-std::int64_t gather(const CsrView<V>& a, Index v, Workspace& w, Label&& label) {
+template <class G, class Label>
+std::int64_t gather(const G& a, Index v, Workspace& w, Label&& label) {
   Slot* const slots = w.slots.data;
   Index* const touched = w.touched.data;
   std::int64_t count = 0;
-  for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e) {
-    const auto u = a.indices[e];
-    if (u == v) continue;
+  each_entry(a, v, [&](Index u, double weight) {
+    if (u == v) return;
     const auto c = label(u);
     auto& sum = slots[c].weight;
     touched[count] = c;
     count += sum == 0;
-    sum += weight(a, e);
-  }
+    sum += weight;
+  });
   return count;
 }
 
@@ -95,8 +137,8 @@ struct Runs {
   std::int64_t count() const { return static_cast<std::int64_t>(first.size()) - 1; }
 };
 
-template <class V>
-Runs cut_runs(const CsrView<V>& a) {
+template <class G>
+Runs cut_runs(const G& a) {
   constexpr std::int64_t kWorkOfARun = 32 << 10, kMostRuns = 1024, kRounds = 16;
   const auto work = [&](std::int64_t v) { return a.indptr[v] - a.indptr[0] + 4 * v; };
   const auto all = work(a.rows);
@@ -159,26 +201,26 @@ struct MoveOptions {
 };
 
 /// Moves vertices to the neighbouring communities where modularity grows most, until it hardly grows. Returns how many moved.
-template <class V>
-std::int64_t move_vertices(const Level<V>& level, std::span<Index> labels, const MoveOptions& options,
+template <class G>
+std::int64_t move_vertices(const Level<G>& level, std::span<Index> labels, const MoveOptions& options,
                            Workspaces& spaces);
 
 /// Splits each community into parts that are connected, and well so (Traag et al. 2019, Algorithm A.2): vertices that are alone
 /// join the part of their community where modularity grows most. Labels are numbered without gaps; returns the parts'.
-template <class V>
-std::vector<Index> refine(const Level<V>& level, std::span<const Index> labels, std::int64_t communities,
+template <class G>
+std::vector<Index> refine(const Level<G>& level, std::span<const Index> labels, std::int64_t communities,
                           double scale, std::uint64_t seed, Workspaces& spaces);
 
 /// A level that owns its arrays.
 struct Coarse {
   Csr<double> a;
   Array<double> degree;
-  Level<double> level() const { return {a.view(), degree.data}; }
+  Level<CsrView<double>> level() const { return {a.view(), degree.data}; }
 };
 
 /// The graph of the communities; labels are numbered without gaps.
-template <class V>
-Coarse aggregate(const Level<V>& level, std::span<const Index> labels, std::int64_t communities,
+template <class G>
+Coarse aggregate(const Level<G>& level, std::span<const Index> labels, std::int64_t communities,
                  Workspaces& spaces);
 
 /// The vertices by community: those of c are [first[c], first[c + 1]) of `vertex`, ascending.
@@ -188,4 +230,12 @@ struct Members {
 };
 Members members_of(std::span<const Index> labels, std::int64_t communities);
 
+/// The parts into which edges of positive weight connect the vertices of each community.
+template <class G>
+Array<Index> parts_of(const G& a, std::span<const Index> labels);
+
 }  // namespace penstock::community
+
+// The graphs of a Level.
+#define PENSTOCK_FOR_EACH_COMMUNITY_GRAPH(X) \
+  X(CsrView<One>) X(CsrView<float>) X(CsrView<double>) X(community::PackedEdges)

@@ -20,32 +20,27 @@ using community::Workspaces;
 constexpr std::int64_t kRowsOfADegree = 4 << 10;
 
 /// The graph as it was given, with its degrees.
-template <class V>
+template <class G>
 class Base {
  public:
-  explicit Base(const Csr<V>& a) : a_(a.view()), degree_(allocate<double>(a.rows)) {
+  explicit Base(const G& a) : a_(a), degree_(allocate<double>(a.rows)) {
     parallel_ranges(a.rows, kRowsOfADegree, [&](std::int64_t first, std::int64_t last) {
       for (auto v = first; v < last; ++v) {
         double sum = 0;
-        for (auto e = a_.indptr[v]; e < a_.indptr[v + 1]; ++e)
-          sum += community::weight(a_, e) * (a_.indices[e] == v ? 2 : 1);
+        community::each_entry(a_, v, [&](Index u, double weight) { sum += weight * (u == v ? 2 : 1); });
         degree_.data[v] = sum;
       }
     });
-    for (std::int64_t v = 0; v < a.rows; ++v) {
-      all_ += degree_.data[v];
-      longest_ = std::max(longest_, a_.indptr[v + 1] - a_.indptr[v]);
-    }
+    for (std::int64_t v = 0; v < a.rows; ++v) all_ += degree_.data[v];
   }
-  Level<V> level() const { return {a_, degree_.data}; }
+  Level<G> level() const { return {a_, degree_.data}; }
   double all() const { return all_; }  // twice the weight of all edges
-  Workspaces spaces() const { return Workspaces(a_.rows, a_.nnz(), longest_); }
+  Workspaces spaces() const { return Workspaces(a_.rows, a_.nnz(), community::longest_row(a_)); }
 
  private:
-  CsrView<V> a_;
+  G a_;
   Array<double> degree_;
   double all_ = 0;
-  Offset longest_ = 0;
 };
 
 MoveOptions options_of_level(int level, double all, const CommunityOptions& o) {
@@ -55,14 +50,15 @@ MoveOptions options_of_level(int level, double all, const CommunityOptions& o) {
 }
 
 /// The modularity of a partition of a level; labels are below `level.a.rows`.
-template <class V>
-double quality(const Level<V>& level, std::span<const Index> labels, double all, double resolution) {
+template <class G>
+double quality(const Level<G>& level, std::span<const Index> labels, double all, double resolution) {
   double outward = 0, squares = 0;
   std::vector<double> total(labels.size());
   for (std::int64_t v = 0; v < level.a.rows; ++v) {
     total[at(labels[at(v)])] += level.degree[v];
-    for (auto e = level.a.indptr[v]; e < level.a.indptr[v + 1]; ++e)
-      if (labels[at(level.a.indices[e])] != labels[at(v)]) outward += community::weight(level.a, e);
+    community::each_entry(level.a, v, [&](Index u, double weight) {
+      if (labels[at(u)] != labels[at(v)]) outward += weight;
+    });
   }
   for (const auto t : total) squares += t / all * (t / all);
   return 1 - outward / all - resolution * squares;
@@ -88,15 +84,15 @@ Array<Index> as_array(std::span<const Index> labels) {
 }
 
 /// f(level, number) for the graph and then for every coarser one that f returns.
-template <class V, class F>
-void for_each_level(const Level<V>& base, F&& f) {
+template <class G, class F>
+void for_each_level(const Level<G>& base, F&& f) {
   std::optional<Coarse> coarse = f(base, 0);
   for (int number = 1; coarse; ++number) coarse = f(coarse->level(), number);
 }
 
 /// One iteration of Leiden's method, which begins with the labels given and leaves its own; returns their modularity.
-template <class V>
-double iterate(const Base<V>& base, std::vector<Index>& labels, const CommunityOptions& o,
+template <class G>
+double iterate(const Base<G>& base, std::vector<Index>& labels, const CommunityOptions& o,
                Workspaces& spaces) {
   const auto all = base.all();
   auto vertex_of = each_alone(static_cast<std::int64_t>(labels.size()));  // where each vertex is in the level
@@ -120,7 +116,7 @@ double iterate(const Base<V>& base, std::vector<Index>& labels, const CommunityO
     }
     // Vertices of a level are connected. Their communities need not be: one may have left that joined two others.
     if (communities < level.a.rows) {
-      const auto parts = connected_parts(level.a, labels);
+      const auto parts = community::parts_of(level.a, std::span<const Index>(labels));
       labels.assign(parts.data, parts.data + parts.size);
     }
     found = quality(level, std::span<const Index>(labels), all, o.resolution);
@@ -132,27 +128,9 @@ double iterate(const Base<V>& base, std::vector<Index>& labels, const CommunityO
   return found;
 }
 
-}  // namespace
-
-template <class V>
-void require_community_weights(const Csr<V>& a) {
-  if constexpr (!is_pattern<V>) {
-    const auto* const fault = std::find_if_not(a.values.data, a.values.data + a.nnz(), [](V w) {
-      return w >= 0 && std::isfinite(static_cast<double>(w));
-    });
-    require(fault == a.values.data + a.nnz(), [&] {
-      const auto e = fault - a.values.data;
-      const auto row = std::upper_bound(a.indptr.data, a.indptr.data + a.rows + 1, e) - a.indptr.data - 1;
-      return "the weight of edge " + std::to_string(row) + " -> " + std::to_string(a.indices.data[e]) +
-             " is " + std::to_string(*fault) +
-             ": communities need weights that are finite and not negative; take abs(A), or unweighted=True";
-    });
-  }
-}
-
-template <class V>
-Communities louvain(const Csr<V>& a, const CommunityOptions& o, bool by_level) {
-  const Base<V> base(a);
+template <class G>
+Communities louvain_of(const G& a, const CommunityOptions& o, bool by_level) {
+  const Base<G> base(a);
   auto result = each_alone(a.rows);
   Communities out;
   if (base.all() > 0) {
@@ -178,9 +156,9 @@ Communities louvain(const Csr<V>& a, const CommunityOptions& o, bool by_level) {
   return out;
 }
 
-template <class V>
-Communities leiden(const Csr<V>& a, const CommunityOptions& o) {
-  const Base<V> base(a);
+template <class G>
+Communities leiden_of(const G& a, const CommunityOptions& o) {
+  const Base<G> base(a);
   auto labels = each_alone(a.rows);
   if (base.all() > 0) {
     auto spaces = base.spaces();
@@ -201,6 +179,42 @@ Communities leiden(const Csr<V>& a, const CommunityOptions& o) {
     labels = std::move(best);
   }
   return {as_array(labels), {}};
+}
+
+}  // namespace
+
+template <class V>
+void require_community_weights(const Csr<V>& a) {
+  if constexpr (!is_pattern<V>) {
+    const auto* const fault = std::find_if_not(a.values.data, a.values.data + a.nnz(), [](V w) {
+      return w >= 0 && std::isfinite(static_cast<double>(w));
+    });
+    require(fault == a.values.data + a.nnz(), [&] {
+      const auto e = fault - a.values.data;
+      const auto row = std::upper_bound(a.indptr.data, a.indptr.data + a.rows + 1, e) - a.indptr.data - 1;
+      return "the weight of edge " + std::to_string(row) + " -> " + std::to_string(a.indices.data[e]) +
+             " is " + std::to_string(*fault) +
+             ": communities need weights that are finite and not negative; take abs(A), or unweighted=True";
+    });
+  }
+}
+
+template <class V>
+Communities louvain(const Csr<V>& a, const CommunityOptions& o, bool by_level) {
+  return louvain_of(a.view(), o, by_level);
+}
+Communities louvain(const PackedLists& lists, const CommunityOptions& o, bool by_level) {
+  const community::PackedBase base(lists);
+  return louvain_of(base.edges(), o, by_level);
+}
+
+template <class V>
+Communities leiden(const Csr<V>& a, const CommunityOptions& o) {
+  return leiden_of(a.view(), o);
+}
+Communities leiden(const PackedLists& lists, const CommunityOptions& o) {
+  const community::PackedBase base(lists);
+  return leiden_of(base.edges(), o);
 }
 
 #define PENSTOCK_LOUVAIN(V)                                                      \

@@ -10,11 +10,8 @@ namespace {
 
 constexpr std::int64_t kRowsOfASum = 4 << 10;
 
-}  // namespace
-
-template <class V>
-double modularity(const Csr<V>& a, std::span<const Index> labels, double resolution) {
-  const auto view = a.view();
+template <class G>
+double modularity_of(const G& a, std::span<const Index> labels, double resolution) {
   // Of each range of rows, so that the sums have one order whatever the threads.
   const auto ranges = (a.rows + kRowsOfASum - 1) / kRowsOfASum;
   std::vector<double> inner(at(ranges)), degree(at(a.rows)), total(at(a.rows));
@@ -22,12 +19,11 @@ double modularity(const Csr<V>& a, std::span<const Index> labels, double resolut
     double sum = 0;
     for (auto v = first; v < last; ++v) {
       double of_vertex = 0;
-      for (auto e = view.indptr[v]; e < view.indptr[v + 1]; ++e) {
-        const auto u = view.indices[e];
-        const auto w = community::weight(view, e) * (u == v ? 2 : 1);
+      community::each_entry(a, v, [&](Index u, double weight) {
+        const auto w = weight * (u == v ? 2 : 1);
         of_vertex += w;
         if (labels[at(u)] == labels[at(v)]) sum += w;
-      }
+      });
       degree[at(v)] = of_vertex;
     }
     inner[at(first / kRowsOfASum)] = sum;
@@ -43,8 +39,10 @@ double modularity(const Csr<V>& a, std::span<const Index> labels, double resolut
   return within / all - resolution * squares;
 }
 
-template <class V>
-Array<Index> connected_parts(const CsrView<V>& a, std::span<const Index> labels) {
+}  // namespace
+
+template <class G>
+Array<Index> community::parts_of(const G& a, std::span<const Index> labels) {
   const auto part = allocate<Index>(a.rows);
   std::ranges::fill(part.span(), -1);
   std::vector<Index> stack;
@@ -56,17 +54,38 @@ Array<Index> connected_parts(const CsrView<V>& a, std::span<const Index> labels)
     while (!stack.empty()) {
       const auto v = stack.back();
       stack.pop_back();
-      for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e) {
-        const auto u = a.indices[e];
-        if (part.data[u] >= 0 || labels[at(u)] != labels[at(v)] || !(community::weight(a, e) > 0)) continue;
+      community::each_entry(a, v, [&](Index u, double weight) {
+        if (part.data[u] >= 0 || labels[at(u)] != labels[at(v)] || !(weight > 0)) return;
         part.data[u] = parts;
         stack.push_back(u);
-      }
+      });
     }
     ++parts;
   }
   return part;
 }
+
+template <class V>
+double modularity(const Csr<V>& a, std::span<const Index> labels, double resolution) {
+  return modularity_of(a.view(), labels, resolution);
+}
+double modularity(const PackedLists& lists, std::span<const Index> labels, double resolution) {
+  const community::PackedBase base(lists);
+  return modularity_of(base.edges(), labels, resolution);
+}
+
+template <class V>
+Array<Index> connected_parts(const CsrView<V>& a, std::span<const Index> labels) {
+  return community::parts_of(a, labels);
+}
+Array<Index> connected_parts(const PackedLists& lists, std::span<const Index> labels) {
+  const community::PackedBase base(lists);
+  return community::parts_of(base.edges(), labels);
+}
+
+#define PENSTOCK_PARTS(G) template Array<Index> community::parts_of<G>(const G&, std::span<const Index>);
+PENSTOCK_FOR_EACH_COMMUNITY_GRAPH(PENSTOCK_PARTS)
+#undef PENSTOCK_PARTS
 
 #define PENSTOCK_MODULARITY(V)                                                  \
   template double modularity<V>(const Csr<V>&, std::span<const Index>, double); \

@@ -22,10 +22,10 @@ struct RunResult {
   double gain = 0;
 };
 
-template <class V>
+template <class G>
 class Mover {
  public:
-  Mover(const Level<V>& level, std::span<Index> labels, const MoveOptions& options, Workspaces& spaces)
+  Mover(const Level<G>& level, std::span<Index> labels, const MoveOptions& options, Workspaces& spaces)
       : level_(level),
         a_(level.a),
         labels_(labels),
@@ -94,11 +94,10 @@ class Mover {
       w.slots.data[own].change -= level_.degree[v];
       w.slots.data[to].change += level_.degree[v];
       result.moves.push_back({vertex, to});
-      for (auto e = a_.indptr[v]; e < a_.indptr[v + 1]; ++e) {
-        const auto u = a_.indices[e];
+      each_entry(a_, v, [&](Index u, double) {
         if (label(u) != to)
           std::atomic_ref<std::uint8_t>(waiting_[at(u)]).store(1, std::memory_order_relaxed);
-      }
+      });
     }
     for (const auto& m : result.moves) {
       w.slots.data[labels_[at(m.vertex)]].change = 0;
@@ -154,8 +153,8 @@ class Mover {
     return moved;
   }
 
-  const Level<V>& level_;
-  const CsrView<V>& a_;
+  const Level<G>& level_;
+  const G& a_;
   std::span<Index> labels_;  // of the vertices when the round began
   const MoveOptions& options_;
   Workspaces& spaces_;
@@ -179,15 +178,15 @@ std::vector<std::int64_t> order_of(std::int64_t rounds, std::uint64_t seed) {
   return order;
 }
 
-template <class V>
-std::int64_t move_vertices(const Level<V>& level, std::span<Index> labels, const MoveOptions& options,
+template <class G>
+std::int64_t move_vertices(const Level<G>& level, std::span<Index> labels, const MoveOptions& options,
                            Workspaces& spaces) {
-  return Mover<V>(level, labels, options, spaces).run();
+  return Mover<G>(level, labels, options, spaces).run();
 }
 
-#define PENSTOCK_MOVE(V) \
-  template std::int64_t move_vertices<V>(const Level<V>&, std::span<Index>, const MoveOptions&, Workspaces&);
-PENSTOCK_MOVE(One) PENSTOCK_MOVE(float) PENSTOCK_MOVE(double)
+#define PENSTOCK_MOVE(G) \
+  template std::int64_t move_vertices<G>(const Level<G>&, std::span<Index>, const MoveOptions&, Workspaces&);
+PENSTOCK_FOR_EACH_COMMUNITY_GRAPH(PENSTOCK_MOVE)
 #undef PENSTOCK_MOVE
 
 }  // namespace penstock::community

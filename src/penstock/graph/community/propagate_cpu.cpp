@@ -16,10 +16,10 @@ using community::Workspace;
 // After so many passes runs are looked at one by one. Then each change adds to the weight within communities, so that it ends.
 constexpr int kPassesSideBySide = 20;
 
-template <class V>
+template <class G>
 class Propagation {
  public:
-  Propagation(const CsrView<V>& a, Array<Index> labels, std::uint64_t seed)
+  Propagation(const G& a, Array<Index> labels, std::uint64_t seed)
       : a_(a),
         seed_(seed),
         labels_(labels),
@@ -32,9 +32,7 @@ class Propagation {
   }
 
   void run(int passes) {
-    Offset longest = 0;
-    for (std::int64_t v = 0; v < a_.rows; ++v) longest = std::max(longest, a_.indptr[v + 1] - a_.indptr[v]);
-    community::Workspaces spaces(a_.rows, a_.nnz(), longest);
+    community::Workspaces spaces(a_.rows, a_.nnz(), community::longest_row(a_));
     for (int pass = 0; pass < passes; ++pass) {
       const auto side_by_side = pass < kPassesSideBySide ? runs_.of_a_round : 1;
       const auto rounds = (runs_.count() + side_by_side - 1) / side_by_side;
@@ -77,11 +75,10 @@ class Propagation {
       if (to == next_[at(v)]) continue;
       next_[at(v)] = to;
       changed = true;
-      for (auto e = a_.indptr[v]; e < a_.indptr[v + 1]; ++e) {
-        const auto u = a_.indices[e];
+      community::each_entry(a_, v, [&](Index u, double) {
         if (u != v && label(u) != to)
           std::atomic_ref<std::uint8_t>(waiting_[at(u)]).store(1, std::memory_order_relaxed);
-      }
+      });
     }
     return changed;
   }
@@ -108,7 +105,7 @@ class Propagation {
     return to;
   }
 
-  const CsrView<V>& a_;
+  const G& a_;
   const std::uint64_t seed_;
   Array<Index> labels_;  // when the round began
   const community::Runs runs_;
@@ -116,15 +113,23 @@ class Propagation {
   std::vector<std::uint8_t> waiting_, looked_at_;
 };
 
+template <class G>
+Array<Index> propagated(const G& a, int passes, std::uint64_t seed) {
+  const auto labels = allocate<Index>(a.rows);
+  Propagation<G>(a, labels, seed).run(passes);
+  community::renumber(labels.span());
+  return labels;
+}
+
 }  // namespace
 
 template <class V>
 Array<Index> label_propagation(const Csr<V>& a, int passes, std::uint64_t seed) {
-  const auto view = a.view();
-  const auto labels = allocate<Index>(a.rows);
-  Propagation<V>(view, labels, seed).run(passes);
-  community::renumber(labels.span());
-  return labels;
+  return propagated(a.view(), passes, seed);
+}
+Array<Index> label_propagation(const PackedLists& lists, int passes, std::uint64_t seed) {
+  const community::PackedBase base(lists);
+  return propagated(base.edges(), passes, seed);
 }
 
 #define PENSTOCK_PROPAGATE(V) template Array<Index> label_propagation<V>(const Csr<V>&, int, std::uint64_t);

@@ -7,10 +7,10 @@
 namespace penstock::community {
 namespace {
 
-template <class V>
+template <class G>
 class Refinement {
  public:
-  Refinement(const Level<V>& level, std::span<const Index> labels, double scale)
+  Refinement(const Level<G>& level, std::span<const Index> labels, double scale)
       : level_(level),
         labels_(labels),
         scale_(scale),
@@ -37,10 +37,10 @@ class Refinement {
 
  private:
   double inner_weight(Index v, Index own) const {
-    const auto& a = level_.a;
     double sum = 0;
-    for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e)
-      if (a.indices[e] != v && labels_[at(a.indices[e])] == own) sum += weight(a, e);
+    each_entry(level_.a, v, [&](Index u, double weight) {
+      if (u != v && labels_[at(u)] == own) sum += weight;
+    });
     return sum;
   }
 
@@ -52,17 +52,15 @@ class Refinement {
   /// Lets v join a part, if it is alone and well connected.
   void place(Workspace& w, Index v, Index own, double all) {
     if (part_[at(v)] != v || size_[at(v)] != 1 || !well_connected(v, all)) return;
-    const auto& a = level_.a;
     Slot* const slots = w.slots.data;
     std::int64_t count = 0;
-    for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e) {
-      const auto u = a.indices[e];
-      if (u == v || labels_[at(u)] != own) continue;
+    each_entry(level_.a, v, [&](Index u, double weight) {
+      if (u == v || labels_[at(u)] != own) return;
       const auto c = part_[at(u)];
       w.touched.data[count] = c;
       count += slots[c].weight == 0;
-      slots[c].weight += weight(a, e);
-    }
+      slots[c].weight += weight;
+    });
     const auto degree = level_.degree[v];
     double most = 0, joined = 0;
     Index to = v;
@@ -85,7 +83,7 @@ class Refinement {
     ++size_[at(to)];
   }
 
-  const Level<V>& level_;
+  const Level<G>& level_;
   std::span<const Index> labels_;
   const double scale_;
   std::vector<Index> part_;      // named after the vertex that began it
@@ -96,8 +94,8 @@ class Refinement {
 
 }  // namespace
 
-template <class V>
-std::vector<Index> refine(const Level<V>& level, std::span<const Index> labels, std::int64_t communities,
+template <class G>
+std::vector<Index> refine(const Level<G>& level, std::span<const Index> labels, std::int64_t communities,
                           double scale, std::uint64_t seed, Workspaces& spaces) {
   const auto members = members_of(labels, communities);
   const auto size = [&](std::int64_t c) { return members.first[at(c + 1)] - members.first[at(c)]; };
@@ -113,7 +111,7 @@ std::vector<Index> refine(const Level<V>& level, std::span<const Index> labels, 
       vertices = 0;
     }
   }
-  Refinement<V> refinement(level, labels, scale);
+  Refinement<G> refinement(level, labels, scale);
   spaces.share(static_cast<std::int64_t>(first.size()) - 1, [&](Workspace& w, std::int64_t task) {
     poll_interrupt();
     for (auto i = first[at(task)]; i < first[at(task + 1)]; ++i) {
@@ -125,10 +123,10 @@ std::vector<Index> refine(const Level<V>& level, std::span<const Index> labels, 
   return std::move(refinement).parts();
 }
 
-#define PENSTOCK_REFINE(V)                                                                             \
-  template std::vector<Index> refine<V>(const Level<V>&, std::span<const Index>, std::int64_t, double, \
+#define PENSTOCK_REFINE(G)                                                                             \
+  template std::vector<Index> refine<G>(const Level<G>&, std::span<const Index>, std::int64_t, double, \
                                         std::uint64_t, Workspaces&);
-PENSTOCK_REFINE(One) PENSTOCK_REFINE(float) PENSTOCK_REFINE(double)
+PENSTOCK_FOR_EACH_COMMUNITY_GRAPH(PENSTOCK_REFINE)
 #undef PENSTOCK_REFINE
 
 }  // namespace penstock::community

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "penstock/graph/gpu/packed_lists.hpp"
 #include "penstock/graph/rows.hpp"
@@ -86,6 +87,24 @@ void each_edge(const PackedRows& a, std::int64_t v, Offset first, Offset last, F
     const auto count = int(std::min<Offset>(kPackedPiece, last - k));
     const auto step = [&](Index u) { return f(u, k++), false; };
     detail::any_of_piece(a.lists, list.words, piece_place(list, k / kPackedPiece), list.vertex, count, step);
+  }
+}
+
+/// Calls f(i, u) for each i: entry places[i] of v's list leads to u. Places ascend, and may repeat. Of a piece no more is decoded
+/// than up to the last of them that is in it.
+template <class F>
+void ends_at(const PackedRows& a, std::int64_t v, std::span<const Offset> places, F&& f) {
+  const auto list = packed_list(a.lists, Index(v));
+  for (std::size_t i = 0; i < places.size();) {
+    const auto piece = places[i] / kPackedPiece;
+    auto k = piece * kPackedPiece;
+    const auto count = int(std::min<Offset>(kPackedPiece, list.end - k));
+    const auto step = [&](Index u) {
+      for (; i < places.size() && places[i] == k; ++i) f(i, u);
+      ++k;
+      return i == places.size() || places[i] / kPackedPiece != piece;
+    };
+    detail::any_of_piece(a.lists, list.words, piece_place(list, piece), list.vertex, count, step);
   }
 }
 

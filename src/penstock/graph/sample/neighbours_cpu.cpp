@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/graph/gpu/packed_rows.hpp"
 #include "penstock/graph/sample/draw_row.hpp"
 #include "penstock/io/random.hpp"
 
@@ -21,13 +23,15 @@ constexpr std::int64_t kRowsAhead = 16;   // rows between a prefetch and its use
 template <class V>
 class HopDraws {
  public:
-  HopDraws(const Csr<V>& a, const HopOptions& options) : a_(a), options_(options) {}
+  HopDraws(const Csr<V>& a, const PackedRows* lists, const HopOptions& options)
+      : a_(a), lists_(lists), options_(options) {}
 
   /// The number of edges drawn of `vertex`, which are appended to `edges`.
   std::int64_t draw(std::int64_t vertex, std::int64_t number, std::span<const std::int64_t> times,
                     std::int64_t until, std::vector<Offset>& edges) {
     const auto first = a_.indptr.data[vertex];
     auto n = a_.indptr.data[vertex + 1] - first;
+    if (lists_) require_degree(vertex, n);
     const auto before = std::ssize(edges);
     if (times.empty()) {
       draw_of(
@@ -72,17 +76,64 @@ class HopDraws {
       return w;
     }
   }
+  /// Of lists that were not compared with the matrix.
+  void require_degree(std::int64_t vertex, std::int64_t n) const {
+    const auto there = degree_of(*lists_, vertex);
+    require(there == n, [&] {
+      return "the packed lists have " + std::to_string(there) + " edges of vertex " + std::to_string(vertex) +
+             ", the matrix has " + std::to_string(n) +
+             ": they are of another one, save the store again with lists=True";
+    });
+  }
+
   const Csr<V>& a_;
+  const PackedRows* lists_;
   const HopOptions& options_;
   RowDraw row_;
   std::vector<Offset> allowed_;
+};
+
+/// Where the edges lead that one thread has drawn of some vertices.
+template <class V>
+class DrawnEnds {
+ public:
+  DrawnEnds(const Csr<V>& a, const PackedRows* lists) : a_(a), lists_(lists) {}
+
+  void prefetch_vertex(std::int64_t vertex) const {
+    if (lists_) prefetch_range(*lists_, static_cast<Index>(vertex));
+  }
+  void prefetch_edges(std::int64_t vertex) const {
+    if (lists_) prefetch_list(*lists_, static_cast<Index>(vertex));
+  }
+  void read(std::int64_t vertex, std::span<const Offset> edges, Index* ends) {
+    if (lists_) return decode(vertex, edges, ends);
+    for (std::size_t i = 0; i < edges.size(); ++i) ends[i] = a_.indices.data[edges[i]];
+  }
+
+ private:
+  void decode(std::int64_t vertex, std::span<const Offset> edges, Index* ends) {
+    if (edges.empty()) return;
+    const auto first = a_.indptr.data[vertex];
+    order_.resize(edges.size());
+    std::iota(order_.begin(), order_.end(), std::size_t{0});
+    if (!std::ranges::is_sorted(edges)) std::ranges::sort(order_, {}, [&](auto i) { return edges[i]; });
+    places_.resize(edges.size());
+    for (std::size_t i = 0; i < edges.size(); ++i) places_[i] = edges[order_[i]] - first;
+    ends_at(*lists_, vertex, places_, [&](std::size_t i, Index u) { ends[order_[i]] = u; });
+  }
+
+  const Csr<V>& a_;
+  const PackedRows* lists_;
+  std::vector<std::size_t> order_;
+  std::vector<Offset> places_;
 };
 
 }  // namespace
 
 template <class V>
 HopEdges sample_hop(const Csr<V>& a, const VertexTable& from, std::int64_t first, std::int64_t last,
-                    VertexTable& to, const HopOptions& options, const HopTimes& times) {
+                    VertexTable& to, const HopOptions& options, const HopTimes& times,
+                    const PackedRows* lists) {
   const auto count = last - first;
   const auto tasks = (count + kDrawnRows - 1) / kDrawnRows;
   std::vector<std::vector<Offset>> drawn(at(tasks));
@@ -90,10 +141,12 @@ HopEdges sample_hop(const Csr<V>& a, const VertexTable& from, std::int64_t first
   const auto vertices = from.vertices();
   const auto seeds = from.seeds();
   parallel_for(tasks, [&](std::int64_t t) {
-    HopDraws<V> draws(a, options);
+    HopDraws<V> draws(a, lists, options);
     const auto end = std::min(last, first + (t + 1) * kDrawnRows);
     for (auto i = first + t * kDrawnRows; i < end; ++i) {
-      __builtin_prefetch(a.indptr.data + vertices[at(std::min(i + kRowsAhead, end - 1))]);
+      const auto ahead = vertices[at(std::min(i + kRowsAhead, end - 1))];
+      __builtin_prefetch(a.indptr.data + ahead);
+      if (lists) prefetch_range(*lists, static_cast<Index>(ahead));
       const auto until = times.edges.empty() ? 0 : times.seeds[at(seeds[at(i)])];
       taken[at(i - first)] = draws.draw(vertices[at(i)], i, times.edges, until, drawn[at(t)]);
     }
@@ -107,15 +160,20 @@ HopEdges sample_hop(const Csr<V>& a, const VertexTable& from, std::int64_t first
   const auto found = allocate<Index>(total);
   const auto of = allocate<std::int64_t>(to.disjoint() ? total : 0);
   parallel_for(tasks, [&](std::int64_t t) {
+    DrawnEnds<V> ends(a, lists);
     auto k = starts[at(t)];
     const Offset* e = drawn[at(t)].data();
-    for (auto i = first + t * kDrawnRows; i < std::min(last, first + (t + 1) * kDrawnRows); ++i)
-      for (std::int64_t j = 0; j < taken[at(i - first)]; ++j, ++k, ++e) {
-        hop.rows.data[k] = i;
-        hop.edges.data[k] = *e;
-        found.data[k] = a.indices.data[*e];
-        if (to.disjoint()) of.data[k] = seeds[at(i)];
-      }
+    const auto end = std::min(last, first + (t + 1) * kDrawnRows);
+    for (auto i = first + t * kDrawnRows; i < end; ++i) {
+      ends.prefetch_vertex(vertices[at(std::min(i + kRowsAhead, end - 1))]);
+      ends.prefetch_edges(vertices[at(std::min(i + kRowsAhead / 4, end - 1))]);
+      const auto count = taken[at(i - first)];
+      ends.read(vertices[at(i)], {e, at(count)}, found.data + k);
+      std::fill_n(hop.rows.data + k, count, i);
+      std::copy_n(e, count, hop.edges.data + k);
+      if (to.disjoint()) std::fill_n(of.data + k, count, seeds[at(i)]);
+      k += count, e += count;
+    }
   });
   to.number({found.data, at(total)}, {of.data, at(of.size)}, hop.columns.span());
   return hop;
@@ -123,7 +181,7 @@ HopEdges sample_hop(const Csr<V>& a, const VertexTable& from, std::int64_t first
 
 #define X(V)                                                                                                \
   template HopEdges sample_hop(const Csr<V>&, const VertexTable&, std::int64_t, std::int64_t, VertexTable&, \
-                               const HopOptions&, const HopTimes&);
+                               const HopOptions&, const HopTimes&, const PackedRows*);
 X(One)
 X(float)
 X(double)

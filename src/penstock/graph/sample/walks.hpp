@@ -8,6 +8,8 @@
 
 namespace penstock::graph {
 
+struct PackedRows;
+
 struct WalkOptions {
   std::int64_t length = 0;  // steps
   double restart = 0;       // the probability of a step back to the start
@@ -51,6 +53,10 @@ Array<double> largest_weights(const Csr<V>& a);
 template <class V>
 Array<Index> random_walks(const Csr<V>& a, std::span<const Index> starts, std::span<const double> largest,
                           const WalkOptions& options);
+
+/// The same walks over the packed lists of a matrix whose rows ascend, which are decoded up to the entry that is drawn. For uniform
+/// walks, with restart.
+Array<Index> packed_walks(const PackedRows& lists, std::span<const Index> starts, const WalkOptions& options);
 
 /// Where walks from `source` end that stop with probability 1 - damping before each step, and go on from `source` after a
 /// vertex without edges: an end is distributed as the personalised PageRank.
