@@ -24,6 +24,7 @@ class Placed:
             "edge_bytes": sizes["packed_bytes"] - sizes["head_bytes"],
             "far_bytes": 0,
             "aside_bytes": 0,
+            "lasting_bytes": 0,
             "used_bytes": sizes["packed_bytes"],
             "budget": budget,
             "lengths": lengths,
@@ -86,9 +87,9 @@ def test_where_they_would_not_pay(made, monkeypatch):
         assert _gpu.lists_of_paths(a, 0, "packed", 2) is None  # beside the reversed edges
         vertex = (BUDGET - there.told["packed_bytes"]) // a.shape[0]
         assert _gpu.lists_of_paths(a, 0, "packed", 1, vertex + 1) is None  # no room for these
-        there.told["aside_bytes"] = BUDGET - there.told["packed_bytes"] - 30 * a.shape[0]
+        there.told["lasting_bytes"] = BUDGET - there.told["packed_bytes"] - 30 * a.shape[0]
         assert _gpu.lists_of_paths(a, 0, "packed", 1) is None  # others hold what a search takes
-        there.told["aside_bytes"] = 0
+        there.told["lasting_bytes"] = 0
         there.told["far_bytes"] = 1000
         assert _gpu.lists_of_paths(a, 0, "packed", 1) is None
         there.told["far_bytes"] = 0
