@@ -58,6 +58,10 @@ def pagerank(
     return dict(zip(G.nodes.labels, ranks.tolist(), strict=True))
 
 
+def _share(given: np.ndarray | None, otherwise: np.ndarray) -> np.ndarray:
+    return otherwise if given is None else given / given.sum()
+
+
 def _iterated(
     graph: Graph,
     alpha: float,
@@ -77,14 +81,9 @@ def _iterated(
         scale = np.divide(1.0, out, out=np.zeros(n), where=leads)
     if not (np.isfinite(out).all() and np.isfinite(scale).all()):
         raise NotImplementedError("the weights out of a node add up to a sum without a reciprocal")
-    shares = {
-        name: None if vector is None else vector / vector.sum() for name, vector in vectors.items()
-    }
     even = np.full(n, 1.0 / n)
-    x, jump = (
-        even if shares[name] is None else shares[name] for name in ("nstart", "personalization")
-    )
-    sunk = jump if shares["dangling"] is None else shares["dangling"]
+    x, jump = (_share(vectors[name], even) for name in ("nstart", "personalization"))
+    sunk = _share(vectors["dangling"], jump)
     stays = np.flatnonzero(~leads)
     with np.errstate(over="ignore", invalid="ignore"):  # an alpha above 1 may lead there
         for _ in range(max_iter):
