@@ -112,6 +112,13 @@ class DynamicGraph(Changing):
             raise
         return self
 
+    def __reduce__(self) -> Any:
+        """TypeError, from `copy` and `pickle` alike: a second graph must not share the log or the components."""
+        raise TypeError(
+            f"a DynamicGraph is not copied or pickled: take G.to_csr(), and make another graph of it with "
+            f"ps.DynamicGraph(matrix, directed={self.directed})"
+        )
+
     # What it is
 
     @property

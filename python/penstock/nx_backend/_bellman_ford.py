@@ -17,6 +17,7 @@ import numpy as np
 from penstock import csgraph
 from penstock.nx_backend._graph import Graph
 from penstock.nx_backend._paths import Lengths, path_back, paths_of
+from penstock.nx_backend._weights import NARROW
 
 # Rounds of fewer edges are relaxed one edge after the other.
 FEW = 256
@@ -37,6 +38,8 @@ class _Edges:
                 raise NotImplementedError("penstock takes weights that are finite")
             if not weights.exact:
                 raise NotImplementedError("the sum of the whole weights exceeds 2^53")
+            if weights.narrow:
+                raise NotImplementedError(NARROW)
             self.whole, self.usable = weights.integral, weights.usable
             self.values = structure.lightest(weights.values)
 
@@ -169,7 +172,7 @@ def single_source_bellman_ford(
         return found.lengths(), found.paths()
     place = found.place(target)
     if place is None:
-        raise nx.NetworkXNoPath(f"Node {target} not reachable from {source}")
+        raise nx.NetworkXNoPath(f"Target {target} cannot be reached from given sources")
     return found.length_of(place), found.path(place)
 
 

@@ -169,9 +169,9 @@ def _edges(graph: Any) -> Iterator[dict[Any, Any]]:
 def read_weights(graph: Any, attribute: str, default: Any, structure: Structure) -> Weights:
     """The attribute of every edge, in the order of the adjacency."""
     found = attribute_of(_edges(graph), attribute, default)
-    values, whole = numbers_of(found, attribute)
+    values, whole, narrow = numbers_of(found, attribute)
     asked = _is_view(graph) and not structure.directed
-    return Weights(values, whole, mirrored=not asked or structure.is_mirrored(values))
+    return Weights(values, whole, narrow, not asked or structure.is_mirrored(values))
 
 
 def _kept(graph: Any) -> Kept:

@@ -35,7 +35,7 @@ def _alone(graph: Graph) -> np.ndarray:
 
 
 def isolates(G: Graph) -> Iterator[Any]:
-    return iter(G.nodes.named(_alone(G)))
+    return (node for node in G.nodes.named(_alone(G)))  # a generator, as NetworkX's
 
 
 def number_of_isolates(G: Graph) -> int:

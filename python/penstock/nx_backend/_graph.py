@@ -285,8 +285,8 @@ class Graph:
             found = list(map(function, *ends, data))
         except Exception as error:  # NetworkX may never ask for this edge
             raise NotImplementedError(f"the function of edges raised {error!r}") from error
-        values, whole = numbers_of(found, "weight")
-        return Weights(values if copies is None else np.repeat(values, copies), whole)
+        values, whole, narrow = numbers_of(found, "weight")
+        return Weights(values if copies is None else np.repeat(values, copies), whole, narrow)
 
     def matrix(self, attribute: Any) -> csr_array:
         """Values are the attribute, or 1 an edge for None; parallel edges are entries of their own."""
@@ -323,7 +323,7 @@ class Graph:
             if attribute is not None:
                 held = self.edge_weights(attribute)
                 values = held.values[order if copies is None else _copied(order, copies)]
-                weights[attribute] = (1, Weights(values, held.integral))
+                weights[attribute] = (1, Weights(values, held.integral, held.narrow))
             self._turned[attribute] = Graph(made, weights)
         return self._turned[attribute]
 

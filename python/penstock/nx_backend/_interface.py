@@ -41,7 +41,6 @@ _modules = (
 # algorithm of csgraph -> the functions that stand on it; those that this build lacks are left to NetworkX
 _STANDS_ON = {
     "dijkstra": [name for name in FUNCTIONS if "dijkstra" in name],
-    "pagerank": ["pagerank"],
     "betweenness.source_sums": ["betweenness_centrality"],
     "triangles": ["triangles", "clustering", "average_clustering", "transitivity"],
 }

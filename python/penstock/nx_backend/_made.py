@@ -13,7 +13,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from penstock._matrix.changing import Changing
 from penstock._matrix.csr import csr_array
+from penstock._matrix.transposed import Transposed
 from penstock.nx_backend._graph import Graph, Nodes, Structure
 from penstock.nx_backend._weights import Weights, numbers_of
 
@@ -31,9 +33,13 @@ def from_scipy_sparse_array(
     n, columns = A.shape
     if n != columns:
         raise nx.NetworkXError(f"Adjacency matrix not square: nx,ny={A.shape}")
-    if isinstance(A, csr_array):
+    if isinstance(A, Changing):
+        A = A.to_csr()
+    if isinstance(A, (csr_array, Transposed)):
         A = A.to_scipy()
-    if A.dtype.kind not in "biuf" or A.dtype.itemsize > 8:
+        if A.dtype == np.bool_:  # a pattern, whose edges weigh 1
+            A = A.astype(np.int8)
+    if A.dtype.kind not in "iuf" or A.dtype.itemsize > 8:
         raise NotImplementedError(f"penstock takes weights that are numbers, not {A.dtype}")
     nodes = Nodes(list(range(n)))
     if A.format == "csr" and not multigraph and A.has_canonical_format and A.nnz < 2**31:
@@ -46,7 +52,8 @@ def from_scipy_sparse_array(
     given = A.tocoo()
     u, v, data = given.row, given.col, given.data
     if multigraph and parallel_edges and A.dtype.kind in "iu":
-        u, v, data = np.repeat(u, data), np.repeat(v, data), np.ones(int(data.sum()), np.int64)
+        counts = _checked(np.maximum(data, 0), edge_attribute).values.astype(np.int64)
+        u, v, data = np.repeat(u, counts), np.repeat(v, counts), np.ones(counts.sum(), np.int64)
     if multigraph and not directed:
         upper = u <= v
         u, v, data = u[upper], v[upper], data[upper]
@@ -54,7 +61,7 @@ def from_scipy_sparse_array(
 
 
 def _checked(values: np.ndarray, attribute: Any) -> Weights:
-    whole = values.dtype.kind in "biu"
+    whole = values.dtype.kind in "iu"
     if whole and values.size and max(-int(values.min()), int(values.max())) > 2**53:
         raise NotImplementedError(f"the edge attribute {attribute!r} has whole numbers above 2^53")
     return Weights(values.astype(np.float64), whole)
@@ -147,12 +154,20 @@ def from_pandas_edgelist(
     except (KeyError, TypeError) as error:
         raise nx.NetworkXError(f"Invalid edge_attr argument: {edge_attr}") from error
     attributes = {name: _column(column, name) for name, column in columns.items()}
-    nodes, u, v = _numbered(df[source].tolist(), df[target].tolist())
+    ends = [_one_column(df[name], name).tolist() for name in (source, target)]
+    nodes, u, v = _numbered(*ends)
     return built(nodes, u, v, attributes, directed, multigraph)
 
 
-def _column(column: Any, name: Any) -> np.ndarray:
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+def _one_column(found: Any, name: Any) -> Any:
+    if getattr(found, "ndim", 1) != 1:
+        raise NotImplementedError(f"several columns are named {name!r}: penstock takes one")
+    return found
+
+
+def _column(found: Any, name: Any) -> np.ndarray:
+    column = _one_column(found, name)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iuf":
         return column.to_numpy()
     raise NotImplementedError(f"the column {name!r} is of {column.dtype}: penstock takes numbers")
 
@@ -169,7 +184,12 @@ def from_edgelist(edgelist: Any, create_using: Any = None) -> Graph:
         if not all(type(one) is dict and one.keys() == data[0].keys() for one in data):
             raise NotImplementedError("penstock takes dicts of the same attributes on all edges")
         for name in data[0]:
-            values, whole = numbers_of(list(map(itemgetter(name), data)), name)
+            found = list(map(itemgetter(name), data))
+            if set(map(type, found)) not in ({int}, {float}):
+                raise NotImplementedError(
+                    f"penstock takes edge attributes that are all int or all float: {name!r} is neither"
+                )
+            values, whole, _ = numbers_of(found, name)
             attributes[name] = values.astype(np.int64) if whole else values
     nodes, u, v = _numbered(list(map(itemgetter(0), edges)), list(map(itemgetter(1), edges)))
     return built(nodes, u, v, attributes, directed, multigraph)

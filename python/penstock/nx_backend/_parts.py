@@ -43,7 +43,7 @@ def part(graph: Graph, nodes: np.ndarray, edges: np.ndarray | None = None) -> An
     )
     every = stay if copies is None else np.repeat(stay, copies)
     weights = {
-        name: (default, Weights(held.values[every], held.integral, held.mirrored))
+        name: (default, Weights(held.values[every], held.integral, held.narrow, held.mirrored))
         for name, (default, held) in graph.weights.items()
     }
     data = graph.node_data
@@ -107,7 +107,7 @@ def spanned(graph: Graph, edges: np.ndarray) -> Any:
     )
     twice = np.repeat(edges, 2)[order]
     weights = {
-        name: (default, Weights(held.values[twice], held.integral))
+        name: (default, Weights(held.values[twice], held.integral, held.narrow))
         for name, (default, held) in graph.weights.items()
     }
     return Graph(made, weights, dict(graph.graph), graph.node_data)

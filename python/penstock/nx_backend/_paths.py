@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock import csgraph
 from penstock.nx_backend._graph import Graph
+from penstock.nx_backend._weights import NARROW
 
 
 def paths_of(
@@ -54,6 +55,8 @@ class Lengths:
                 raise NotImplementedError("penstock takes weights that are finite and not negative")
             if not weights.exact:
                 raise NotImplementedError("the sum of the whole weights exceeds 2^53")
+            if weights.narrow:
+                raise NotImplementedError(NARROW)
             self.whole = weights.integral
             self.matrix = graph.matrix(weight)
 
@@ -94,7 +97,10 @@ class Distances:
         self.graph, self.numbers = graph, numbers
 
     def lengths(self) -> dict[Any, Any]:
-        return dict(zip(self.graph.nodes.named(self.order), self.values, strict=True))
+        """The sources' distance is NetworkX's int 0."""
+        made = dict(zip(self.graph.nodes.named(self.order), self.values, strict=True))
+        made.update((self.graph.nodes.labels[number], 0) for number in self.numbers)
+        return made
 
     def paths(self) -> dict[Any, list[Any]]:
         return paths_of(self.graph, self.order, self.before, self.numbers)

@@ -8,7 +8,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from penstock import csgraph
 from penstock.csgraph.betweenness import edge_source_sums, source_sums
 from penstock.nx_backend._graph import NETWORKX, Graph
 
@@ -55,23 +54,44 @@ def pagerank(
             if name == "personalization":
                 raise ZeroDivisionError
             raise NotImplementedError(f"the values of {name} add up to 0")
-    ranks = _run(G, alpha, tol * n, max_iter, weight, vectors)
+    ranks = _iterated(G, alpha, max_iter, tol, weight, vectors)
     return dict(zip(G.nodes.labels, ranks.tolist(), strict=True))
 
 
-def _run(
+def _share(given: np.ndarray | None, otherwise: np.ndarray) -> np.ndarray:
+    return otherwise if given is None else given / given.sum()
+
+
+def _iterated(
     graph: Graph,
     alpha: float,
-    tol: float,
     max_iter: int,
+    tol: float,
     weight: str | None,
-    vectors: dict[str, Any],
+    vectors: dict[str, np.ndarray | None],
 ) -> np.ndarray:
-    matrix = graph.matrix(weight)
-    try:
-        return csgraph.pagerank(matrix, alpha, tol=tol, max_iter=max_iter, **vectors)
-    except RuntimeError:
-        raise nx.PowerIterationFailedConvergence(max_iter) from None
+    """NetworkX's steps in float64, to its end: csgraph.pagerank would extrapolate, and begin in float32."""
+    n, matrix = len(graph), graph.matrix(weight)
+    # The weights of an undirected graph are mirrored: its matrix is its own transpose, but for the order in the rows.
+    into = matrix.T.formed() if graph.is_directed() else matrix
+    pattern = matrix.dtype == np.bool_
+    out = np.diff(matrix.indptr).astype(np.float64) if pattern else matrix @ np.ones(n)
+    leads = out != 0
+    with np.errstate(over="ignore"):
+        scale = np.divide(1.0, out, out=np.zeros(n), where=leads)
+    if not (np.isfinite(out).all() and np.isfinite(scale).all()):
+        raise NotImplementedError("the weights out of a node add up to a sum without a reciprocal")
+    even = np.full(n, 1.0 / n)
+    x, jump = (_share(vectors[name], even) for name in ("nstart", "personalization"))
+    sunk = _share(vectors["dangling"], jump)
+    stays = np.flatnonzero(~leads)
+    with np.errstate(over="ignore", invalid="ignore"):  # an alpha above 1 may lead there
+        for _ in range(max_iter):
+            last = x
+            x = alpha * (into @ (scale * last) + last[stays].sum() * sunk) + (1 - alpha) * jump
+            if np.abs(x - last).sum() < n * tol:
+                return x
+    raise nx.PowerIterationFailedConvergence(max_iter)
 
 
 def _sample(graph: Graph, k: int, seed: Any) -> np.ndarray:

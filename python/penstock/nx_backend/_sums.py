@@ -43,6 +43,6 @@ def length_sums(
         inverse = float((1 / near[near > 0]).sum())
         values = near.tolist()
         total, largest = math.fsum(values), max(values)
-        if found.whole:
+        if found.whole or near.size == 1:  # the source alone, whose distance is an int
             total, largest = int(total), int(largest)
         yield Sums(near.size, total, largest, inverse)

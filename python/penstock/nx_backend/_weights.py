@@ -11,13 +11,18 @@ import numpy as np
 
 # Whole numbers up to here are exact in float64, and so are sums that stay below it.
 EXACT = 2.0**53
+# Why paths are not taken by weights whose own arithmetic gives other sums.
+NARROW = "NetworkX adds short numbers of NumPy, such as float32, in their own type: convert them to float or int"
 
 
 class Weights:
     """One edge attribute: float64 values in the order of the adjacency, and what algorithms must know of them."""
 
-    def __init__(self, values: np.ndarray, integral: bool, mirrored: bool = True) -> None:
+    def __init__(
+        self, values: np.ndarray, integral: bool, narrow: bool = False, mirrored: bool = True
+    ) -> None:
         self.values, self.integral = values, integral
+        self.narrow = narrow  # some are NumPy's numbers of less than 64 bits
         self.mirrored = mirrored  # both directions of an undirected edge have the same
         self.ones = bool((values == 1).all())
         self.finite = bool(np.isfinite(values).all())
@@ -35,8 +40,8 @@ def attribute_of(edges: Iterable[dict[Any, Any]], attribute: Any, default: Any) 
         return [edge.get(attribute, default) for edge in second]
 
 
-def numbers_of(found: list[Any], attribute: Any) -> tuple[np.ndarray, bool]:
-    """As float64, and whether all are whole."""
+def numbers_of(found: list[Any], attribute: Any) -> tuple[np.ndarray, bool, bool]:
+    """As float64, whether all are whole, and whether some are NumPy's numbers of less than 64 bits."""
     kinds = set(map(type, found))
     whole = all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds)
     for kind in kinds:
@@ -52,4 +57,5 @@ def numbers_of(found: list[Any], attribute: Any) -> tuple[np.ndarray, bool]:
         raise NotImplementedError(f"the edge attribute {attribute!r} exceeds a float") from None
     if whole and values.size and np.abs(values).max() > EXACT:
         raise NotImplementedError(f"the edge attribute {attribute!r} has whole numbers above 2^53")
-    return values, whole
+    narrow = any(issubclass(kind, np.number) and np.dtype(kind).itemsize < 8 for kind in kinds)
+    return values, whole, narrow

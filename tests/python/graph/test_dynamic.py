@@ -1,5 +1,8 @@
 """DynamicGraph against a dict of edges, after any sequence of changes; what it refuses."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -330,3 +333,10 @@ def test_packed_lists_of_the_base_are_searched(tmp_path, directed):
         ps.csgraph.verify_components(B, count, labels)
     with pytest.raises(ValueError, match="lists='both'"):
         ps.csgraph.bfs(G, 0, lists="both")
+
+
+def test_copies_and_pickles_name_the_remedy():
+    graph = ps.DynamicGraph(ps.csr_array(np.eye(3)), directed=False)
+    for take in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"G\.to_csr\(\).*directed=False"):
+            take(graph)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("networkx", minversion="3.4", reason="networkx is not installed")
+nx = pytest.importorskip("networkx", minversion="3.4", reason="networkx is not installed")
 
-from nx_support import MANY, both, close, graphs, needs, same, some_node
+from nx_support import MANY, both, close, graphs, needs, same, some_node  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend graphs")
 
@@ -122,11 +122,34 @@ def test_pagerank(graph, data):
         weight=data.draw(st.sampled_from(["weight", None])),
         nstart=vector(1),
         dangling=vector(1),
-        # Between 1 and 1000 one may converge where the other does not: penstock extrapolates.
-        max_iter=data.draw(st.sampled_from([1000, 1, 0])),
-        tol=1e-10,
-        rtol=1e-6,
+        max_iter=data.draw(st.sampled_from([1000, 30, 1, 0])),
+        tol=data.draw(st.sampled_from([1e-6, 1e-10])),
     )
+
+
+@needs("pagerank")
+@pytest.mark.parametrize(
+    "graph", [nx.star_graph(9), nx.path_graph(80), nx.grid_2d_graph(8, 8), nx.barbell_graph(9, 9)]
+)
+def test_pagerank_takes_the_steps_of_networkx(graph):
+    for options in (
+        {},
+        *(
+            {"max_iter": 50},
+            {"alpha": 1},
+            {"alpha": -0.1},
+            {"alpha": 1.5},
+            {"tol": -1},
+            {"tol": "x"},
+        ),
+    ):
+        close("pagerank", graph, **options, rtol=1e-11)
+    heavy = nx.path_graph(60)
+    nx.set_edge_attributes(heavy, 1e308, "weight")
+    with nx.config(backend_priority=["penstock"]):
+        assert nx.pagerank(heavy, alpha=-0.1, weight=None)
+    with pytest.raises(NotImplementedError):
+        nx.pagerank(heavy, backend="penstock")
 
 
 @needs("betweenness_centrality")

@@ -253,7 +253,12 @@ def test_from_edgelist(kind):
 
 
 def test_lists_that_are_left_to_networkx():
-    for edges in ([(0, 1), (1, 2, {})], [(0, 1, {"a": "text"})], [(None, 1)], [(0, 1, 2, {})]):
+    for edges in (
+        *([(0, 1), (1, 2, {})], [(0, 1, {"a": "text"})], [(None, 1)], [(0, 1, 2, {})]),
+        [(0, 1, {"a": True}), (1, 2, {"a": False})],
+        [(0, 1, {"a": 3}), (1, 2, {"a": 2.5})],
+        [(0, 1, {"a": np.float32(3)})],
+    ):
         with pytest.raises(NotImplementedError):
             nx.from_edgelist(edges, backend="penstock")
     with pytest.raises(NotImplementedError):
@@ -261,3 +266,38 @@ def test_lists_that_are_left_to_networkx():
     with nx.config(backend_priority={"generators": ["penstock"], "algos": []}):
         assert isinstance(nx.from_edgelist([(0, 1)]), Graph)
         assert type(nx.from_edgelist([(0, 1, {"a": "text"})])) is nx.Graph
+
+
+def test_truth_values_and_two_columns_of_a_name_are_left_to_networkx():
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    truth = pd.DataFrame({"source": [1, 2], "target": [2, 3], "w": [True, False]})
+    doubled = pd.DataFrame([[1, 2, 3], [3, 4, 5]], columns=["source", "source", "target"])
+    for frame, attribute in ((truth, "w"), (doubled, None), (doubled, "source")):
+        with pytest.raises(NotImplementedError):
+            nx.from_pandas_edgelist(frame, edge_attr=attribute, backend="penstock")
+    with nx.config(backend_priority={"generators": ["penstock"], "algos": []}):
+        assert nx.from_pandas_edgelist(truth, edge_attr="w")[1][2]["w"] is True
+
+
+def test_from_arrays_of_whole_numbers_and_truth_values():
+    counts = sp.coo_array(np.array([[0, 2], [2, 1]]))
+    for dtype in (np.uint64, np.uint8, np.int8):
+        made = {"parallel_edges": True, "create_using": nx.MultiGraph}
+        ours = nx.from_scipy_sparse_array(counts.astype(dtype), **made, backend="penstock")
+        same_made(ours, nx.from_scipy_sparse_array(counts.astype(dtype), **made))
+    for wrong in (counts.astype(bool), counts.astype(np.uint64) * np.uint64(2**62)):
+        with pytest.raises(NotImplementedError):
+            nx.from_scipy_sparse_array(
+                wrong, parallel_edges=True, create_using=nx.MultiGraph, backend="penstock"
+            )
+
+
+def test_from_other_matrices_of_penstock():
+    pattern = ps.csr_array((np.ones(2, bool), ([0, 1], [1, 2])), shape=(3, 3))
+    for matrix, edges in (
+        (pattern, [(0, 1, 1), (1, 2, 1)]),
+        (pattern.T, [(1, 0, 1), (2, 1, 1)]),
+        (ps.DynamicGraph(pattern), [(0, 1, 1), (1, 2, 1)]),
+    ):
+        made = nx.from_scipy_sparse_array(matrix, create_using=nx.DiGraph, backend="penstock")
+        assert list(to_networkx(made).edges(data="weight")) == edges

@@ -1,6 +1,7 @@
 """The NetworkX backend's numbers of nodes and pairs, against NetworkX on random graphs."""
 
 import math
+from collections.abc import Generator
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Note. conversions to backend gra
 def test_degrees(graph, data):
     for name in ("degree_centrality", "in_degree_centrality", "out_degree_centrality", "isolates"):
         same(name, graph)
+    assert isinstance(nx.isolates(graph, backend="penstock"), Generator)
     same("number_of_isolates", graph)
     if hasattr(nx.number_of_selfloops, "orig_func"):  # from NetworkX 3.5 on
         same("number_of_selfloops", graph)

@@ -4,6 +4,7 @@ import math
 import random
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -273,3 +274,40 @@ def test_a_weight_function_that_raises_is_left_to_networkx():
             return None if 7 in (u, v) else 1
 
         assert nx.shortest_path_length(graph, 0, 59, weight=hides_seven) == 58
+
+
+def test_sources_are_at_the_whole_number_0():
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("a", "b", 0.5), ("b", "c", 1.5)])
+    same("single_source_dijkstra_path_length", graph, "b")
+    same("single_source_dijkstra", graph, "a", cutoff=1)
+    same("multi_source_dijkstra_path_length", graph, ["a", "c"])
+    same("all_pairs_dijkstra_path_length", graph)
+    alone = nx.DiGraph([(0, 0, {"weight": 0.5})])
+    same("eccentricity", alone, weight="weight")
+
+
+def test_short_numbers_of_numpy_are_added_by_networkx():
+    for kind in (np.float32, np.float16, np.int8, np.int32):
+        graph = nx.path_graph(60)
+        nx.set_edge_attributes(graph, kind(3), "weight")
+        for name in (
+            "single_source_dijkstra_path_length",
+            "single_source_bellman_ford_path_length",
+        ):
+            with pytest.raises(NotImplementedError):
+                getattr(nx, name)(graph, 0, backend="penstock")
+    nx.set_edge_attributes(graph, np.int64(3), "weight")
+    assert nx.dijkstra_path_length(graph, 0, 9, backend="penstock") == 27
+
+
+def test_a_target_that_bellman_and_ford_do_not_reach():
+    graph = nx.DiGraph([(1, 2)])
+    graph.add_node(5)
+    for name in ("bellman_ford_path", "single_source_bellman_ford", "bellman_ford_path_length"):
+        said = []
+        for backend in ("penstock", "networkx"):
+            with pytest.raises(nx.NetworkXNoPath) as raised:
+                getattr(nx, name)(graph, 1, 5, backend=backend)
+            said.append(str(raised.value))
+        assert said[0] == said[1], name
