@@ -205,9 +205,12 @@ TEST(OneSided, RanksOfANodeShareWhateverTheDelays) {
         for (int kept = 0; kept < (sparse ? 3 : 4); ++kept) {
           const auto x = case_of(++seed);
           TileMultiplyOptions options{.kept = static_cast<Stationary>(kept),
+                                      .steal = kept == 3 ? Steal::none : static_cast<Steal>(seed % 3),
                                       .prefetch = static_cast<int>(seed % 4),
+                                      .part_flops = seed % 2 == 0 ? 0.0 : static_cast<double>(1 + seed % 40),
                                       .piece_bytes = 1024,
                                       .pieces = 1 + static_cast<int>(seed % 2)};
+          if (kept == 2 && grid.cols == 2) options.replicas = 2;
           for (int r = 0; r < grid.ranks(); ++r) options.nodes.push_back(r / of_node);
           const auto errors = play(grid.ranks(), [&](Comm& comm) {
             TileTimes times;
@@ -221,6 +224,21 @@ TEST(OneSided, RanksOfANodeShareWhateverTheDelays) {
                              << ", ranks of a node " << of_node << ", stationary " << kept
                              << (sparse ? ", sparse" : ", dense");
         }
+}
+
+TEST(OneSided, LandingsOfADeviceHaveFewSizes) {
+  constexpr std::int64_t largest = 1 << 20;
+  std::int64_t before = 0;
+  for (std::int64_t bytes = 1; bytes <= largest; bytes += 97) {
+    const auto size = landing_bytes(bytes, largest);
+    EXPECT_GE(size, bytes);
+    EXPECT_LE(size, largest);
+    EXPECT_LE(size, std::max<std::int64_t>(2 * bytes, 4096)) << bytes;
+    EXPECT_TRUE(size == before || size == 2 * before || before == 0);
+    before = size;
+  }
+  EXPECT_EQ(landing_bytes(100, 5000), 5000);  // small tiles: a piece each
+  EXPECT_EQ(landing_bytes(largest + 5, largest), largest + 5);
 }
 
 TEST(OneSided, TheNextProductTakesTheMailOver) {
