@@ -94,8 +94,8 @@ def matmul(
         nothing more crosses. For tiles in host memory, and not by SUMMA. None: ranks know of no nodes.
 
     balance : bool, optional
-        True: where the most loaded rank has 1.5 times the mean work or more, as counted before the product, parts of its
-        products are dealt to others, which send their sums to the tiles' owners; tiles stay where they are. What is
+        True: where the most loaded rank has 1.5 times the mean work or more, as counted before the product, parts of
+        its products are dealt to others, which send their sums to the tiles' owners; tiles stay where they are. What is
         fetched and sent for it counts as work, at the price of the model's network. False: everything is done by the
         owner of what is stationary. None: True of two sparse matrices in host memory where `stationary` is "auto",
         ranks do not share CPUs, and none of `steal`, `replicas`, `nodes` and `out` is given. Not with these, SUMMA,
@@ -171,14 +171,24 @@ def matmul(
             forced = False
         else:
             forced = balance
-        deal = operations_per_byte(A._core.map, B._core.map, A.comm, forced=forced) if balance else -1.0
+        deal = (
+            operations_per_byte(A._core.map, B._core.map, A.comm, forced=forced)
+            if balance
+            else -1.0
+        )
         return _multiply(
             A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks, deal
         )
 
 
 def _require_free_to_deal(
-    A: tiled_array, algorithm: str, stationary: str, steal: bool | str, replicas: int, out: Any, nodes: Any
+    A: tiled_array,
+    algorithm: str,
+    stationary: str,
+    steal: bool | str,
+    replicas: int,
+    out: Any,
+    nodes: Any,
 ) -> None:
     """Raises ValueError, or NotCompiledError, for what leaves no work to be dealt before the product."""
     for name, value, given in (
@@ -191,13 +201,13 @@ def _require_free_to_deal(
     ):
         if given:
             raise ValueError(
-                f"balance=True with {name}={value!r}: work is dealt before the product, among ranks that know of no nodes, "
-                f"and C has one copy in memory: leave {name} out, or balance"
+                f"balance=True with {name}={value!r}: work is dealt before the product, among ranks that know of no "
+                f"nodes, and C has one copy in memory: leave {name} out, or balance"
             )
     if A.device is not None:
         raise _core.NotCompiledError(
-            "balance=True: products of tiles on a device are not dealt in parts: cut the tiles without device=, or leave "
-            "balance out"
+            "balance=True: products of tiles on a device are not dealt in parts: cut the tiles without device=, or "
+            "leave balance out"
         )
 
 
@@ -265,8 +275,8 @@ def _multiply(
     nodes: list[int] | None,
     deal: float,
 ) -> Any:
-    """matmul, of arguments that are the same on all ranks. `kind`: "summa", or what is stationary. `deal`: operations in
-    the time of a byte by which work is dealt; below 0: it is not."""
+    """matmul, of arguments that are the same on all ranks. `kind`: "summa", or what is stationary. `deal`: operations
+    in the time of a byte by which work is dealt; below 0: it is not."""
     if kind == "auto" and (mask is not None or replicas != 1):
         kind = "c"
     elif kind == "auto":

@@ -10,8 +10,12 @@ from penstock import _core
 
 BAND = ps.generate.banded(4000, list(range(-40, 41)), dtype=np.float64, seed=3)
 BAND = ps.csr_array((np.arange(BAND.nnz) % 5 - 2.0, BAND.indices, BAND.indptr), shape=BAND.shape)
-SKEWED = ps.generate.rmat(12, 24, a=0.62, b=0.14, c=0.14, undirected=False, scramble=False, seed=2, dtype=np.float64)
-SKEWED = ps.csr_array((np.arange(SKEWED.nnz) % 3 + 1.0, SKEWED.indices, SKEWED.indptr), shape=SKEWED.shape)
+SKEWED = ps.generate.rmat(
+    12, 24, a=0.62, b=0.14, c=0.14, undirected=False, scramble=False, seed=2, dtype=np.float64
+)
+SKEWED = ps.csr_array(
+    (np.arange(SKEWED.nnz) % 3 + 1.0, SKEWED.indices, SKEWED.indptr), shape=SKEWED.shape
+)
 EVEN = ps.generate.uniform(2000, nnz_per_row=60, seed=1, dtype=np.float64)
 
 
@@ -106,7 +110,9 @@ def test_the_price_of_a_byte_decides():
                 at._core, at._core, "c", "none", 1, "plus_times", -1, 0, None, 1, [], price
             )
             p = plan.products
-            found.append((plan.dealt, int(p["fetched"].sum() + p["sent"].sum()), uneven(flops_of(plan, 4))))
+            found.append(
+                (plan.dealt, int(p["fetched"].sum() + p["sent"].sum()), uneven(flops_of(plan, 4)))
+            )
         return found
 
     free, priced, dear = run(work, 4)[0]
@@ -156,7 +162,8 @@ def test_by_default_only_what_nobody_asked_to_stay_is_dealt(monkeypatch):
         xt = ps.dist.tiled_array(np.ones((SKEWED.shape[1], 4)), like=at)
         out = []
         for b, how in ((at, {}), (at, {"stationary": "c"}), (at, {"steal": True}), (xt, {}), (at, {"balance": False}),
-                       (at, {"nodes": 2}), (at, {"replicas": 2}), (at, {"balance": True}), (xt, {"balance": True})):  # fmt: skip
+                       (at, {"nodes": 2}), (at, {"replicas": 2}), (at, {"balance": True}),
+                       (xt, {"balance": True})):  # fmt: skip
             comm.barrier()
             before = len(asked)
             comm.barrier()

@@ -231,6 +231,29 @@ def test_auto_takes_equal_tiles_where_work_is_even():
     assert cut[0][0] < 800
 
 
+def test_auto_cuts_by_flops_where_squares_are_uneven():
+    """Most over mean flops of A A above 2 with equal tiles, counted here with SciPy: far less as cut. On a band no cuts
+    of a square grid help, and tiles stay equal; so they do where work is even."""
+    power = ps.generate.rmat(
+        11, 16, a=0.6, b=0.14, c=0.14, undirected=False, scramble=False, seed=2
+    )
+    band = ps.generate.banded(1600, list(range(-9, 10)), seed=1)
+    even = ps.generate.uniform(1600, nnz_per_row=12, seed=1)
+    grid = (3, 3)
+
+    def work(comm):
+        tiles = [ps.dist.tiled_array(m, comm, grid=grid, cuts="auto") for m in (power, band, even)]
+        return [([np.append(0, np.cumsum(n)) for n in t.tile_sizes], t.explain()) for t in tiles]
+
+    (cut, said), (of_band, _), (of_even, _) = run(work, 9)[0]
+    equal = [_tile_cuts.choice.equal_cuts(n, -(-n // 3)) for n in power.shape]
+    before, after = (loads(power, cuts, grid, flops=True)[0] for cuts in (equal, cut))
+    assert before > 2 > 1.5 > after
+    assert "cut by flops of A @ A" in said
+    for cuts in (of_band, of_even):
+        assert np.array_equal(cuts[0], _tile_cuts.choice.equal_cuts(1600, 534))
+
+
 def test_rank_0_decides_for_all(monkeypatch):
     """Hosts may know other networks, and round in other ways."""
     even = ps.generate.uniform(2000, nnz_per_row=8, seed=1)

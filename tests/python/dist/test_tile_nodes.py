@@ -242,7 +242,9 @@ def test_rows_that_are_written_to_a_store(tmp_path):
         most = int(1.01 * np.max(comm.collect(needs.rows)))  # of one row of the grid, not of two
         found = []
         for nodes in (None, 2, [1, 0, 1, 0]):
-            shared = _core.tile_row_needs(at._core, at._core, "c", 1, "plus_times", None, 1, nodes_of(nodes))
+            shared = _core.tile_row_needs(
+                at._core, at._core, "c", 1, "plus_times", None, 1, nodes_of(nodes)
+            )
             room = most + int(np.max(shared.shared(0, at.tiles[0])))
             C = ps.dist.matmul(at, at, "c", memory=room, out=tmp_path / "c.penstock", nodes=nodes)
             found.append(ps.load(tmp_path / "c.penstock").to_scipy())
@@ -266,13 +268,15 @@ def nodes_of(nodes, ranks=4):
 @pytest.mark.parametrize("stays", ["a", "b", "c"])
 @pytest.mark.parametrize("nodes", [2, [0, 1, 0, 1]], ids=str)
 def test_memory_for_what_nodes_share_is_asked_for_before_anything_moves(tmp_path, stays, nodes):
-    """The least memory that is said to be enough is enough, and with one byte less the product is refused. (The bytes of
-    B's tiles count whole, so the product itself, of all rows, takes a little less.)"""
+    """The least memory that is said to be enough is enough, and with one byte less the product is refused. (The bytes
+    of B's tiles count whole, so the product itself, of all rows, takes a little less.)"""
 
     def work(comm):
         at = ps.dist.tiled_array(GRAPH, comm, 64, 64, (4, 1))
         out = tmp_path / "c.penstock"
-        needs = _core.tile_row_needs(at._core, at._core, stays, 1, "plus_times", None, 1, nodes_of(nodes))
+        needs = _core.tile_row_needs(
+            at._core, at._core, stays, 1, "plus_times", None, 1, nodes_of(nodes)
+        )
         mine = np.array(comm.collect(needs.rows))
         units = mine.shape[1]
         assert units > 1
@@ -288,7 +292,9 @@ def test_memory_for_what_nodes_share_is_asked_for_before_anything_moves(tmp_path
         whole = mine.sum(1)  # of C alone
         with pytest.raises(MemoryError, match=r"what its node shares \(nodes=\)"):
             ps.dist.matmul(at, at, stays, memory=int(whole.max() + 1), nodes=nodes)
-        ps.dist.matmul(at, at, stays, memory=int((whole + needs.shared(0, at.tiles[0])).max() + 1), nodes=nodes)
+        ps.dist.matmul(
+            at, at, stays, memory=int((whole + needs.shared(0, at.tiles[0])).max() + 1), nodes=nodes
+        )
         return found
 
     wanted = GRAPH.to_scipy() @ GRAPH.to_scipy()
@@ -300,15 +306,20 @@ def uneven(n, nnz, seed):
     """All entries in the first eighth of the rows, so that one rank has the work of a stationary C."""
     rng = np.random.default_rng(seed)
     key = np.unique(rng.integers(0, n // 8, nnz) * n + rng.integers(0, n, nnz))
-    return ps.csr_array((rng.integers(1, 4, key.size).astype(float), (key // n, key % n)), shape=(n, n))
+    return ps.csr_array(
+        (rng.integers(1, 4, key.size).astype(float), (key // n, key % n)), shape=(n, n)
+    )
 
 
-@pytest.mark.parametrize("steal", ["locality", "random"])
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("ranks, grid, nodes", [(4, (4, 1), 2), (4, (2, 2), [0, 1, 0, 1]), (8, (4, 2), 4)], ids=str)
+@pytest.mark.parametrize(
+    "steal, sparse", [("locality", False), ("locality", True), ("random", True)]
+)
+@pytest.mark.parametrize(
+    "ranks, grid, nodes", [(4, (4, 1), 2), (4, (2, 2), [0, 1, 0, 1]), (8, (4, 2), 4)], ids=str
+)
 def test_what_is_stolen_stays_within_its_node(ranks, grid, nodes, steal, sparse):
-    A = uneven(1600, 60_000, 3)
-    B = A if sparse else dense(A)
+    A = uneven(1600, 200_000, 3)
+    B = A if sparse else np.tile(dense(A), 4)
 
     def work(comm):
         at = ps.dist.tiled_array(A, comm, 400, 400, grid)
@@ -330,11 +341,13 @@ def test_what_is_stolen_stays_within_its_node(ranks, grid, nodes, steal, sparse)
         c = c.toarray() if sparse else c
         np.testing.assert_array_equal(c, wanted.toarray() if sparse else wanted, err_msg=stays)
         done = done.reshape(ranks, 2)
-        assert moved[1] <= planned[1], stays  # what crosses is what the plan says: thieves fetch nothing from afar
+        assert moved[1] <= planned[1], (
+            stays
+        )  # what crosses is what the plan says: thieves fetch nothing from afar
         for n in set(node):  # a node's ranks do its products, whoever of them, and no others'
             assert done[node == n].sum() == parts[node == n].sum(), stays
         if stays == "c":
-            assert parts.max() > 4  # there is something to take
+            assert parts.max() > 3  # there is something to take
             assert moved[3] == planned[3] == 0
 
 
@@ -354,7 +367,13 @@ def test_copies_of_c_over_nodes(grid, nodes, copies, steal, sparse):
         bt = at if sparse else ps.dist.tiled_array(dense(GRAPH), like=at)
         C = ps.dist.matmul(at, bt, replicas=copies, nodes=nodes, steal=steal, prefetch=0)
         planned = [sum(load[name] for load in C.plan().loads) for name in NAMES]
-        return C.collect(), summed(comm, C, *NAMES), planned, C.plan().shared, len(C.plan().products["i"])
+        return (
+            C.collect(),
+            summed(comm, C, *NAMES),
+            planned,
+            C.plan().shared,
+            len(C.plan().products["i"]),
+        )
 
     c, moved, planned, shared, size = run(work, ranks)[0]
     A = GRAPH.to_scipy()
@@ -366,7 +385,10 @@ def test_copies_of_c_over_nodes(grid, nodes, copies, steal, sparse):
     if not sparse:  # copies that cross alone are counted at most; each piece says where it belongs
         assert moved[3] <= planned[3] + 16 * size
     sums = [s for s in shared if s["of"] == "C"]
-    if (grid, copies) == ((2, 4), 4):  # a node is a row of the grid: all copies of its tiles are in it
+    if (grid, copies) == (
+        (2, 4),
+        4,
+    ):  # a node is a row of the grid: all copies of its tiles are in it
         assert not sums and moved[3] == 0
     if nodes == [0, 1] * 4:
         assert moved[3] > 0

@@ -145,7 +145,9 @@ def test_renewed_tiles_travel_as_was_asked_for(device):
             at = ps.dist.tiled_array(A, comm, grid=(4, 1), tile_cols=A.shape[1] // 4, device=device)
             at._core.gathers_rows(single)
             for turn in (0, 1):
-                found[single, turn] = sum(r["fetched"] for r in ps.dist.matmul(at, at, "c").plan().loads)
+                found[single, turn] = sum(
+                    r["fetched"] for r in ps.dist.matmul(at, at, "c").plan().loads
+                )
                 at.renew_tiles({(comm.rank, 0): at.get_tile(comm.rank, 0)} if turn == 0 else {})
         return found
 

@@ -10,10 +10,12 @@ from penstock.dist._tile_price import Machine
 __all__ = ["operations_per_byte"]
 
 
-def operations_per_byte(a: Any, b: Any, comm: Any, network: Any = None, *, forced: bool = False) -> float:
+def operations_per_byte(
+    a: Any, b: Any, comm: Any, network: Any = None, *, forced: bool = False
+) -> float:
     """Operations that a rank does in the time of a byte between ranks, by the model; below 0: nothing is dealt, because
-    ranks share CPUs, and one that waits leaves its CPU to others. `forced`: it is dealt all the same. Collective: rank 0
-    decides, as files with a measured network may differ between hosts.
+    ranks share CPUs, and one that waits leaves its CPU to others. `forced`: it is dealt all the same. Collective: rank
+    0 decides, as files with a measured network may differ between hosts.
 
     Parameters
     ----------

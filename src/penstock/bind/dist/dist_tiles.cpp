@@ -410,10 +410,14 @@ void add_products(nb::module_& m) {
       .def_prop_ro("rows", [](const RowNeeds& n) { return numbers(n.rows()); })
       .def_prop_ro("landings", &RowNeeds::landings)
       .def(
-          "shared", [](const RowNeeds& n, std::int64_t first, std::int64_t last) { return numbers(n.shared(first, last)); },
+          "shared",
+          [](const RowNeeds& n, std::int64_t first, std::int64_t last) {
+            return numbers(n.shared(first, last));
+          },
           arg("first"), arg("last"));
-  m.def("tile_row_needs", needs_of_rows, nb::keep_alive<0, 6>(), arg("a"), arg("b"), arg("algorithm"), arg("prefetch"),
-        arg("semiring"), arg("mask").none(), arg("replicas") = 1, arg("nodes") = std::vector<int>{});
+  m.def("tile_row_needs", needs_of_rows, nb::keep_alive<0, 6>(), arg("a"), arg("b"), arg("algorithm"),
+        arg("prefetch"), arg("semiring"), arg("mask").none(), arg("replicas") = 1,
+        arg("nodes") = std::vector<int>{});
   m.def("tile_split_maps", split_maps, arg("a"));
   m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"),

@@ -44,17 +44,18 @@ class Dealer {
       at(load_, p.owner) += p.flops + byte_ * static_cast<double>(p.fetched + p.sent);
       at(load_, c.owner(p.i, p.j)) += byte_ * static_cast<double>(p.sent);
       at(of_, p.owner).push_back(n);
-      parts_.push_back(static_cast<std::int32_t>(std::clamp(p.flops / each, 1.0, static_cast<double>(kMostParts))));
+      parts_.push_back(
+          static_cast<std::int32_t>(std::clamp(p.flops / each, 1.0, static_cast<double>(kMostParts))));
     }
     left_ = parts_;
     for (auto& products : of_)
-      std::ranges::stable_sort(products, std::ranges::greater{}, [&](auto n) { return plan.products[n].flops; });
+      std::ranges::stable_sort(products, std::ranges::greater{},
+                               [&](auto n) { return plan.products[n].flops; });
   }
 
   bool deal() {
     const auto before = *std::ranges::max_element(load_);
-    for (std::int64_t n = 0; n < 16 * plan_.ranks && give(); ++n) {
-    }
+    for (std::int64_t n = 0; n < 16 * plan_.ranks && give(); ++n) {}
     if (gifts_.empty() || *std::ranges::max_element(load_) > kDealtLess * before) return false;
     rewrite();
     return true;
@@ -83,7 +84,8 @@ class Dealer {
     const auto& left = a_.at(p.i, p.k);
     const auto& tile = c_.at(p.i, p.j);
     if (!c_.sparse)
-      return std::llround(share * static_cast<double>(c_.bytes_of_sum(p.i, p.j, left.rows_met, left.row_span())));
+      return std::llround(share *
+                          static_cast<double>(c_.bytes_of_sum(p.i, p.j, left.rows_met, left.row_span())));
     auto entries = p.flops / 2;  // at most one for each product
     if (!counts_.empty())
       entries = counts_[static_cast<std::size_t>((std::int64_t{p.i} * plan_.k + p.k) * plan_.n + p.j)].nnz;
@@ -99,14 +101,16 @@ class Dealer {
     std::vector<int> takers(static_cast<std::size_t>(plan_.ranks));
     std::iota(takers.begin(), takers.end(), 0);
     const auto some = std::min<std::ptrdiff_t>(kTakers, plan_.ranks);
-    std::ranges::partial_sort(takers, takers.begin() + some, {}, [&](int r) { return std::pair(load(r), r); });
+    std::ranges::partial_sort(takers, takers.begin() + some, {},
+                              [&](int r) { return std::pair(load(r), r); });
     Gift best{.highest = kLower * load(from)};
     std::int64_t looked = 0;
     for (const auto n : at(of_, from)) {
       if (left_[n] == 0) continue;
       if (++looked > kLookedAt) break;
       for (std::ptrdiff_t t = 0; t < some; ++t)
-        if (takers[static_cast<std::size_t>(t)] != from) consider(n, from, takers[static_cast<std::size_t>(t)], best);
+        if (takers[static_cast<std::size_t>(t)] != from)
+          consider(n, from, takers[static_cast<std::size_t>(t)], best);
     }
     if (best.end == 0) return false;
     const auto& p = plan_.products[best.n];
@@ -147,7 +151,8 @@ class Dealer {
       products.push_back(p);
     };
     for (std::size_t g = 0; g + 1 < plan_.groups.size(); ++g) {
-      for (auto n = static_cast<std::size_t>(plan_.groups[g]); n < static_cast<std::size_t>(plan_.groups[g + 1]); ++n) {
+      for (auto n = static_cast<std::size_t>(plan_.groups[g]);
+           n < static_cast<std::size_t>(plan_.groups[g + 1]); ++n) {
         auto p = plan_.products[n];
         if (left_[n] == 0) continue;
         if (left_[n] < parts_[n]) {
@@ -168,7 +173,8 @@ class Dealer {
     for (std::size_t g = 0; g < gifts_.size(); ++g) {
       const auto& gift = gifts_[g];
       auto p = plan_.products[gift.n];
-      if (!products.empty() && (products.back().owner != gift.to || products.back().i != p.i || products.back().j != p.j))
+      if (!products.empty() &&
+          (products.back().owner != gift.to || products.back().i != p.i || products.back().j != p.j))
         close();
       const auto share = static_cast<double>(gift.end - gift.first) / parts_[gift.n];
       p.owner = gift.to, p.parts = parts_[gift.n], p.first_part = gift.first, p.end_part = gift.end;

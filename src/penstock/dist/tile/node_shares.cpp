@@ -26,8 +26,8 @@ class Appointer {
 
 }  // namespace
 
-void find_shares(MultiplyPlan& plan, const TileMap& a, const TileMap& b, const TileMap& c, const std::vector<int>& nodes,
-                 bool shares_a) {
+void find_shares(MultiplyPlan& plan, const TileMap& a, const TileMap& b, const TileMap& c,
+                 const std::vector<int>& nodes, bool shares_a) {
   plan.nodes = nodes, plan.copies.clear(), plan.sums.clear();
   const auto node = [&](int rank) { return nodes[static_cast<std::size_t>(rank)]; };
   NodeUsers of_a, of_b, of_c;

@@ -152,7 +152,8 @@ class Sharing {
 
   void form_unions() {
     std::map<std::size_t, Union> of_copies, of_sums;
-    std::map<std::pair<std::size_t, int>, Union> of_givers;  // rows of what a rank gives to a sum, one of a layer's copy
+    std::map<std::pair<std::size_t, int>, Union>
+        of_givers;  // rows of what a rank gives to a sum, one of a layer's copy
     for (const auto& p : plan_.products) {
       const auto& tile = left_of(p).map().at(p.i, p.k);
       if (const auto at = copies_b_.find(place_b(p));
@@ -170,7 +171,8 @@ class Sharing {
         const auto& list = lists_.at({p.at_b, p.i, p.k, true, me_});
         // A sum that came in one piece has all rows between the first and the last.
         if (p.owner == me_) sum.add(list);
-        else if (plan_.replicas > 1) of_givers.try_emplace({at->second, p.owner}, rows).first->second.add(list);
+        else if (plan_.replicas > 1)
+          of_givers.try_emplace({at->second, p.owner}, rows).first->second.add(list);
         else if (c_.one_by_one(p.i, p.j, tile.rows_met, tile.row_span())) sum.add(list);
         else sum.add(tile.row_span());
       }
@@ -255,10 +257,13 @@ class Sharing {
         std::ranges::max_element(all, {}, [](const Room& r) { return r.needed - r.have; }) - all.begin();
     const auto& [needed, have] = all[static_cast<std::size_t>(worst)];
     if (needed <= have) return;
-    const auto megabytes = [](double bytes) { return std::to_string(std::llround(std::ceil(bytes / 1e6))) + " MB"; };
-    throw Error(Errc::out_of_memory, "rank " + std::to_string(worst) + " needs about " + megabytes(needed) +
-                                         " for its tiles of C and for what its node shares (nodes=), and has " +
-                                         megabytes(have) + ": use more ranks, leave nodes out, or raise memory=");
+    const auto megabytes = [](double bytes) {
+      return std::to_string(std::llround(std::ceil(bytes / 1e6))) + " MB";
+    };
+    throw Error(Errc::out_of_memory,
+                "rank " + std::to_string(worst) + " needs about " + megabytes(needed) +
+                    " for its tiles of C and for what its node shares (nodes=), and has " + megabytes(have) +
+                    ": use more ranks, leave nodes out, or raise memory=");
   }
 
   /// Fetches what this rank fetches for its node, and lets the node see it.

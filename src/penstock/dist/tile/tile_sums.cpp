@@ -92,8 +92,8 @@ struct Need {
   double shared = 0;                 // and for a tile of B that parts of a product share (steal)
   double landings = 0;               // bytes of what is free that tiles on their way take
   double on_gpu = 0;                 // 1: `have` is what its GPU has free, for all ranks on this GPU
-  std::int64_t gpu = -1;     // whose memory its tiles are in
-  std::int64_t mailbox = 0;  // bytes of the transport that an earlier product left
+  std::int64_t gpu = -1;             // whose memory its tiles are in
+  std::int64_t mailbox = 0;          // bytes of the transport that an earlier product left
 };
 
 /// What a rank needs for its part of tile rows [first, last) of C.
@@ -138,7 +138,7 @@ Need need_of(int rank, const TileMap& c, std::span<const ProductCount> counts, s
 /// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free. Agrees on whether
 /// there is a mailbox: where a product has failed some ranks may have none. Returns the bytes that this rank needs.
 double require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
-                    std::span<const ProductCount> counts, const TileMultiplyOptions& options, bool cuts) {
+                      std::span<const ProductCount> counts, const TileMultiplyOptions& options, bool cuts) {
   auto& comm = *a.comm();
   auto mine = need_of(comm.rank(), c, counts, a.map().across(), options, 0, c.down());
   if (cuts) mine.bytes += mine.cut = kCutting * own_bytes(a);
@@ -186,12 +186,13 @@ double require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
     text += ", " + megabytes(worst->cut) + " of it to cut its tiles of A in two (stationary='cover')";
   if (worst->shared > 0)
     text += ", " + megabytes(worst->shared) + " of it for a copy of a tile of B (steal=)";
-  throw Error(Errc::out_of_memory,
-              text + ", and has " + megabytes(worst->have) +
-                  (worst->landings > 0 ? " besides " + megabytes(worst->landings) + " for tiles on their way" : "") +
-                  ": use more ranks, " +
-                  (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
-                  ", or raise memory=");
+  throw Error(
+      Errc::out_of_memory,
+      text + ", and has " + megabytes(worst->have) +
+          (worst->landings > 0 ? " besides " + megabytes(worst->landings) + " for tiles on their way" : "") +
+          ": use more ranks, " +
+          (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
+          ", or raise memory=");
 }
 
 }  // namespace
@@ -224,11 +225,13 @@ void require_cover(const TileMatrix& a, const TileMatrix& b, const TileMultiplyO
 
 void require_dealing(const LocalProduct& local, const TileMultiplyOptions& options) {
   require(options.steal == Steal::none && options.nodes.empty() && options.replicas == 1,
-          "work is dealt where nothing is stolen, ranks know of no nodes and C has one copy: leave steal, nodes and replicas "
+          "work is dealt where nothing is stolen, ranks know of no nodes and C has one copy: leave steal, "
+          "nodes and replicas "
           "out, or balance");
   if (!local.takes_rows())
     throw Error(Errc::not_compiled,
-                "products of tiles on a device are not dealt in parts: cut the tiles without device=, or leave balance out");
+                "products of tiles on a device are not dealt in parts: cut the tiles without device=, or "
+                "leave balance out");
 }
 
 }  // namespace
