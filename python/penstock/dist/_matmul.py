@@ -171,14 +171,18 @@ def matmul(
             forced = False
         else:
             forced = balance
-        deal = (
-            operations_per_byte(A._core.map, B._core.map, A.comm, forced=forced)
-            if balance
-            else -1.0
-        )
+        deal = _price(A, B, forced) if balance else -1.0
         return _multiply(
             A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks, deal
         )
+
+
+def _price(A: tiled_array, B: tiled_array, forced: bool) -> float:
+    """`operations_per_byte`, which A remembers for any B of these tiles."""
+    kind = B.shape, B.tiles, B.dtype, B.sparse, forced
+    if kind not in A._auto.prices:
+        A._auto.prices[kind] = operations_per_byte(A._core.map, B._core.map, A.comm, forced=forced)
+    return A._auto.prices[kind]
 
 
 def _require_free_to_deal(

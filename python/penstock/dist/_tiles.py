@@ -45,6 +45,7 @@ class Auto:
     lost: set[int] = field(
         default_factory=set
     )  # columns of B with which a vertex cover was not faster
+    prices: dict[Any, float] = field(default_factory=dict)  # of a byte, by what B is; on all ranks
 
 
 class tiled_array:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
+
+import numpy as np
 
 from penstock.dist._tile_choice import count_maps, network_of
 from penstock.dist._tile_price import Machine
 
 __all__ = ["operations_per_byte"]
+
+_MOST_PRODUCTS = 2**18  # of tiles: the core deals no more
 
 
 def operations_per_byte(
@@ -27,12 +32,14 @@ def operations_per_byte(
     found = -1.0
     if comm.rank == 0:
         machine = Machine(network or network_of(comm), comm.size)
-        try:
-            counts = count_maps(a, b)
-        except ValueError:  # of tiles that do not fit: the product says so, on all ranks
-            counts = None
+        counts = None
+        if int(np.prod(a.tiles)) * b.tiles[1] <= _MOST_PRODUCTS and (forced or machine.turns == 1):
+            with contextlib.suppress(
+                ValueError
+            ):  # of tiles that do not fit: the product says so, on all ranks
+                counts = count_maps(a, b)
         flops = 0.0 if counts is None else float(counts.flops.sum())
-        if counts is not None and flops > 0 and (forced or machine.turns == 1):
+        if counts is not None and flops > 0:
             seconds = float(machine.work(counts.flops, counts.local).sum()) / machine.turns
             found = flops / seconds / (machine.far if machine.node[-1] else machine.near)
     return float(comm.share(found, 0))
