@@ -14,6 +14,7 @@ from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
 from penstock.dist._matmul_out import multiply_into
 from penstock.dist._tile_choice import choose, choose_cover
+from penstock.dist._tile_model.balance import operations_per_byte
 from penstock.dist._tiles import tiled_array
 
 __all__ = ["matmul", "plan"]
@@ -38,6 +39,7 @@ def matmul(
     replicas: int = 1,
     out: str | os.PathLike[str] | None = None,
     nodes: str | int | Sequence[int] | None = None,
+    balance: bool | None = None,
 ) -> Any:
     """C = A B, tile by tile: SpMM where B is dense, SpGEMM where it is sparse. Each rank fetches the tiles that it
     needs by one-sided gets, without the ranks that own them, as in Brock, Buluç and Yelick (ICS 2024).
@@ -68,7 +70,8 @@ def matmul(
         "summa" is the rival in lockstep: all ranks broadcast tiles of A along grid rows and of B along grid columns,
         and C stays. It takes no `stationary`, `steal`, `prefetch`, `seed` or `replicas`.
     memory : int, optional
-        Bytes that this rank may use for C, of its GPU's memory where tiles are on one; by default what is available.
+        Bytes that this rank may use for C and for what `nodes` lets its node share, of its GPU's memory where tiles are
+        on one; by default what is available besides tiles on their way.
     seed : int, optional
         Of the order in which tiles are robbed; 0 where it is None. ValueError without `steal`, where nobody robs.
     mask : tiled_array, optional
@@ -86,8 +89,17 @@ def matmul(
         Which ranks are on one node: so many that follow one another, the number of each rank's node, or "auto", by the
         names of the hosts. What several ranks of a node need of another node's tile then crosses once, and is passed on
         within the node; sums of theirs for another node's tile are added there and cross once. All that is shared is
-        fetched before the first product, and needs memory until the last; with `out` for each range of rows anew. For
-        tiles in host memory; not with `steal`, `replicas` or SUMMA. None: ranks know of no nodes.
+        fetched before the first product, and needs memory until the last; with `out` for each range of rows anew. With
+        `steal`, a rank takes parts from ranks of its node, of products whose tiles are all there or shared there: so
+        nothing more crosses. For tiles in host memory, and not by SUMMA. None: ranks know of no nodes.
+
+    balance : bool, optional
+        True: where the most loaded rank has 1.5 times the mean work or more, as counted before the product, parts of
+        its products are dealt to others, which send their sums to the tiles' owners; tiles stay where they are. What is
+        fetched and sent for it counts as work, at the price of the model's network. False: everything is done by the
+        owner of what is stationary. None: True of two sparse matrices in host memory where `stationary` is "auto",
+        ranks do not share CPUs, and none of `steal`, `replicas`, `nodes` and `out` is given. Not with these, SUMMA,
+        "cover" or devices. `C.plan()` says what was dealt.
 
     Returns
     -------
@@ -95,8 +107,8 @@ def matmul(
         On A's grid, and on the devices of A's and B's tiles, which are the same. Its `.plan()` and `.times` say how it
         was made.
 
-    Collective, all arguments but `memory` alike on all ranks. With stationary "c" and no stealing, and by "summa", the
-    result has the same bits each time; otherwise sums are taken in the order in which they come.
+    Collective, all arguments but `memory` alike on all ranks. With stationary "c", no stealing and no `balance`, and by
+    "summa", the result has the same bits each time; otherwise sums are taken in the order in which they come.
 
     ValueError: tiles or arguments do not fit. MemoryError, on all ranks and before anything is computed: C will not
     fit, with the numbers. NotCompiledError: no such types or semiring. CommError: another rank failed or did not come.
@@ -129,11 +141,8 @@ def matmul(
             "does: leave seed out, or take steal='locality' or 'random'"
         )
     of_ranks = None if nodes is None else _nodes(A.comm, nodes)
-    if of_ranks is not None and (_STEAL[steal] != "none" or replicas != 1):
-        raise ValueError(
-            f"nodes={nodes!r} with steal={steal!r}, replicas={replicas}: where the ranks of a node share tiles nothing "
-            "is stolen, and C has one copy: leave these out, or nodes"
-        )
+    if balance:
+        _require_free_to_deal(A, algorithm, stationary, steal, replicas, out, of_ranks)
     ahead = 1 if prefetch is None else prefetch
     seed = 0 if seed is None else seed
     if replicas != 1 and stationary not in ("auto", "c"):
@@ -153,10 +162,56 @@ def matmul(
         replicas=replicas,
         out=None if out is None else os.fspath(out),
         nodes=None if of_ranks is None else of_ranks,
+        balance=balance,
     ):
         kind = "summa" if algorithm == "summa" else stationary
+        if balance is None:
+            plain = _STEAL[steal] == "none" and replicas == 1 and of_ranks is None and out is None
+            balance = kind == "auto" and B.sparse and A.device is None and A.comm.size > 1 and plain
+            forced = False
+        else:
+            forced = balance
+        deal = _price(A, B, forced) if balance else -1.0
         return _multiply(
-            A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks
+            A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks, deal
+        )
+
+
+def _price(A: tiled_array, B: tiled_array, forced: bool) -> float:
+    """`operations_per_byte`, which A remembers for any B of these tiles."""
+    kind = B.shape, B.tiles, B.dtype, B.sparse, forced
+    if kind not in A._auto.prices:
+        A._auto.prices[kind] = operations_per_byte(A._core.map, B._core.map, A.comm, forced=forced)
+    return A._auto.prices[kind]
+
+
+def _require_free_to_deal(
+    A: tiled_array,
+    algorithm: str,
+    stationary: str,
+    steal: bool | str,
+    replicas: int,
+    out: Any,
+    nodes: Any,
+) -> None:
+    """Raises ValueError, or NotCompiledError, for what leaves no work to be dealt before the product."""
+    for name, value, given in (
+        ("algorithm", algorithm, algorithm != "one_sided"),
+        ("stationary", stationary, stationary == "cover"),
+        ("steal", steal, _STEAL[steal] != "none"),
+        ("replicas", replicas, replicas != 1),
+        ("out", out, out is not None),
+        ("nodes", nodes, nodes is not None),
+    ):
+        if given:
+            raise ValueError(
+                f"balance=True with {name}={value!r}: work is dealt before the product, among ranks that know of no "
+                f"nodes, and C has one copy in memory: leave {name} out, or balance"
+            )
+    if A.device is not None:
+        raise _core.NotCompiledError(
+            "balance=True: products of tiles on a device are not dealt in parts: cut the tiles without device=, or "
+            "leave balance out"
         )
 
 
@@ -222,8 +277,10 @@ def _multiply(
     replicas: int,
     out: str | os.PathLike[str] | None,
     nodes: list[int] | None,
+    deal: float,
 ) -> Any:
-    """matmul, of arguments that are the same on all ranks. `kind`: "summa", or what is stationary."""
+    """matmul, of arguments that are the same on all ranks. `kind`: "summa", or what is stationary. `deal`: operations
+    in the time of a byte by which work is dealt; below 0: it is not."""
     if kind == "auto" and (mask is not None or replicas != 1):
         kind = "c"
     elif kind == "auto":
@@ -231,7 +288,7 @@ def _multiply(
         kind = choose(
             A.comm, A._core.map, B._core.map, steal=_STEAL[steal], prefetch=prefetch, gpus=on_gpus
         )
-        if _STEAL[steal] == "none" and A.comm.size > 1 and A.device is None:
+        if _STEAL[steal] == "none" and A.comm.size > 1 and A.device is None and deal < 0:
             kind = choose_cover(A, B, kind, prefetch=prefetch)
     if kind == "summa":
         _offer("nccl")  # for GPUs
@@ -257,6 +314,7 @@ def _multiply(
         None if mask is None else mask._core,
         replicas,
         nodes or [],
+        deal,
     )
     times["algorithm"] = "summa" if kind == "summa" else "one_sided"
     times["stationary"], times["steal"] = "c" if kind == "summa" else kind, _STEAL[steal]

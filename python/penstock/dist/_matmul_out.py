@@ -43,7 +43,7 @@ def multiply_into(
             require_replaceable(os.fspath(out))
 
     agreed(comm, target)
-    chunks = _chunks(A, B, how, mask, replicas)
+    chunks = _chunks(A, B, how, mask, replicas, nodes)
     product = _Chunks(A, B, how, mask, replicas, nodes)
     if comm.rank != 0:
         _told(comm, None)  # rank 0 has begun
@@ -96,28 +96,44 @@ class _Chunks:
 
 
 def _chunks(
-    A: tiled_array, B: tiled_array, how: tuple[Any, ...], mask: Any, replicas: int
+    A: tiled_array,
+    B: tiled_array,
+    how: tuple[Any, ...],
+    mask: Any,
+    replicas: int,
+    nodes: list[int] | None,
 ) -> list[tuple[int, int]]:
-    """As many rows of tiles as every rank has memory for. MemoryError, on all ranks, where one row is too much."""
+    """As many rows of tiles as every rank has memory for, with what the ranks of a node share for them. MemoryError, on
+    all ranks, where one row is too much."""
     comm, rows, memory = A.comm, A.grid[0], how[4]
     core = None if mask is None else mask._core
-    mine = _core.tile_row_needs(A._core, B._core, how[3], core, replicas)
+    mine = _core.tile_row_needs(
+        A._core, B._core, how[0], how[2], how[3], core, replicas, nodes or []
+    )
     if memory < 0:
-        memory = _core.topology()["available_bytes"] // (comm.size if comm.name == "threads" else 1)
-    facts = comm.collect((mine, memory))
+        free = _core.topology()["available_bytes"] // (comm.size if comm.name == "threads" else 1)
+        memory = max(free - mine.landings, 0)
+    facts = comm.collect((mine.rows, memory))
     needs, have = np.stack([f[0] for f in facts]), np.array([f[1] for f in facts])
     ends = np.concatenate([np.zeros((comm.size, 1)), np.cumsum(needs, axis=1)], axis=1)
+
+    def needed(first: int, last: int) -> np.ndarray:
+        shared = mine.shared(first * rows, min(last * rows, A.tiles[0])) if nodes else 0.0
+        return ends[:, last] - ends[:, first] + shared  # type: ignore[no-any-return]
+
     found, first = [], 0
     while first < needs.shape[1]:
         fits = np.all(ends[:, first + 1 :] - ends[:, first, None] <= have[:, None], axis=0)
-        last = first + (fits.size if fits.all() else int(np.argmin(fits)))
-        if last == first:
-            worst = int(np.argmax(needs[:, first] - have))
-            raise MemoryError(
-                f"rank {worst} needs about {needs[worst, first] / 1e6:.4g} MB for {rows} rows of tiles of C from "
-                f"row {first * rows} on, and has {have[worst] / 1e6:.4g} MB: give smaller tile_rows, use more ranks, "
-                "or raise memory="
-            )
+        last = first + max(1, fits.size if fits.all() else int(np.argmin(fits)))
+        while np.any((asked := needed(first, last)) > have):
+            if last == first + 1:
+                worst = int(np.argmax(asked - have))
+                raise MemoryError(
+                    f"rank {worst} needs about {asked[worst] / 1e6:.4g} MB for {rows} rows of tiles of C from row "
+                    f"{first * rows} on{', with what its node shares,' if nodes else ''} and has "
+                    f"{have[worst] / 1e6:.4g} MB: give smaller tile_rows, use more ranks, or raise memory="
+                )
+            last = first + (last - first) // 2
         found.append((first * rows, min(last * rows, A.tiles[0])))
         first = last
     return found

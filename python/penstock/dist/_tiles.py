@@ -45,6 +45,7 @@ class Auto:
     lost: set[int] = field(
         default_factory=set
     )  # columns of B with which a vertex cover was not faster
+    prices: dict[Any, float] = field(default_factory=dict)  # of a byte, by what B is; on all ranks
 
 
 class tiled_array:
@@ -71,9 +72,11 @@ class tiled_array:
     cuts : str
         "area": equal tiles. "nonzeros": as many tiles, cut so that ranks have equally many entries, in their tiles and
         in their rows of tiles: the work of products with a dense matrix. "flops": so that ranks have equally many
-        products of entries of A @ A with C stationary; for a square A. "auto": "nonzeros" where the model finds a
-        product with 64 columns faster. A square matrix is cut alike both ways, and no tile has more than twice the rows
-        of an equal one. What it is multiplied with is cut by `like`. Entries are counted first, by all ranks.
+        products of entries of A @ A with C stationary; for a square A. "auto": "flops" where the most loaded rank would
+        have more than twice the mean flops of A @ A with equal tiles and much less so, and else "nonzeros" where the
+        model finds a product with 64 columns faster; otherwise equal tiles. A square matrix is cut alike both ways, and
+        no tile has more than twice the rows of an equal one. What it is multiplied with is cut by `like`. Entries are
+        counted first, by all ranks.
     like : tiled_array, optional
         What this one is multiplied with, from the right: its grid, ranks, device and transport, and tile_rows that fit
         its columns, where these are not given. Where these are not equal, columns of a square matrix are cut so, too.
@@ -300,9 +303,7 @@ class tiled_array:
         """Shape, tiles, grid, and how full the tiles are, in a line; also where one rank has much more than others."""
         where = "" if self.device is None else f", on {self.device!r}"
         worst = imbalance(self.tile_nnz, self.grid) if self.sparse else 1.0
-        uneven = (
-            f", the fullest rank {worst:.3g} times the mean (grid='auto' or smaller tiles may help)"
-        )
+        uneven = f", the fullest rank {worst:.3g} times the mean (grid='auto', cuts='auto' or smaller tiles may help)"
         said = f"{self._core.map!r}, {self.dtype}, by {self.transport}{where}"
         if self._cut is not None:
             what = "nonzeros in rows of tiles" if self._cut.by == "nonzeros" else "flops of A @ A"

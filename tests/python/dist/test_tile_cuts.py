@@ -231,6 +231,53 @@ def test_auto_takes_equal_tiles_where_work_is_even():
     assert cut[0][0] < 800
 
 
+def test_auto_cuts_by_flops_where_squares_are_uneven():
+    """Most over mean flops of A A above 2 with equal tiles, counted here with SciPy: far less as cut. On a band no cuts
+    of a square grid help, and tiles stay equal; so they do where work is even."""
+    power = ps.generate.rmat(
+        11, 16, a=0.6, b=0.14, c=0.14, undirected=False, scramble=False, seed=2
+    )
+    band = ps.generate.banded(1600, list(range(-9, 10)), seed=1)
+    even = ps.generate.uniform(1600, nnz_per_row=12, seed=1)
+    grid = (3, 3)
+
+    def work(comm):
+        tiles = [ps.dist.tiled_array(m, comm, grid=grid, cuts="auto") for m in (power, band, even)]
+        return [([np.append(0, np.cumsum(n)) for n in t.tile_sizes], t.explain()) for t in tiles]
+
+    (cut, said), (of_band, _), (of_even, _) = run(work, 9)[0]
+    equal = [_tile_cuts.choice.equal_cuts(n, -(-n // 3)) for n in power.shape]
+    before, after = (loads(power, cuts, grid, flops=True)[0] for cuts in (equal, cut))
+    assert before > 2 > 1.5 > after
+    assert "cut by flops of A @ A" in said
+    for cuts in (of_band, of_even):
+        assert np.array_equal(cuts[0], _tile_cuts.choice.equal_cuts(1600, 534))
+
+
+def test_lower_tiles_of_a_band_spread_what_a_square_grid_has_on_two_ranks():
+    """Entries of ranks are even, and no product waits for more than a small part of what its rank fetches."""
+    n = 1600
+    band = ps.generate.banded(n, list(range(-13, 14)), dtype=np.float32, seed=2)
+    X = np.ones((n, 128), np.float32)
+
+    def work(comm):
+        found = []
+        for rows in (n // 2, n // 32):
+            T = ps.dist.tiled_array(band, comm, rows, n // 2, (2, 2))
+            p = ps.dist.matmul(T, ps.dist.tiled_array(X, like=T), "c").plan().products
+            fetched = [p["fetched"][p["owner"] == r] for r in range(4)]
+            i, k = np.ogrid[: T.tiles[0], : T.tiles[1]]
+            entries = np.bincount((i % 2 * 2 + k % 2).ravel(), T.tile_nnz.ravel())
+            busiest = max(fetched, key=np.sum)
+            found.append((entries.max() / entries.mean(), busiest.sum(), busiest.max()))
+        return found
+
+    (uneven, all_of_one, at_once), (even, low, small) = run(work, 4)[0]
+    assert uneven > 1.9 and even < 1.01
+    assert at_once > 0.9 * all_of_one and small < 0.15 * low
+    assert low < 1.5 * all_of_one  # halos of the lower tiles, which are small here
+
+
 def test_rank_0_decides_for_all(monkeypatch):
     """Hosts may know other networks, and round in other ways."""
     even = ps.generate.uniform(2000, nnz_per_row=8, seed=1)

@@ -238,11 +238,15 @@ def test_rows_that_are_written_to_a_store(tmp_path):
 
     def work(comm):
         at = ps.dist.tiled_array(GRAPH, comm, 64, 64, (4, 1))
-        needs = _core.tile_row_needs(at._core, at._core, "plus_times", None, 1)
-        most = int(1.01 * np.max(comm.collect(needs)))  # of one row of the grid, not of two
+        needs = _core.tile_row_needs(at._core, at._core, "c", 1, "plus_times", None)
+        most = int(1.01 * np.max(comm.collect(needs.rows)))  # of one row of the grid, not of two
         found = []
         for nodes in (None, 2, [1, 0, 1, 0]):
-            C = ps.dist.matmul(at, at, "c", memory=most, out=tmp_path / "c.penstock", nodes=nodes)
+            shared = _core.tile_row_needs(
+                at._core, at._core, "c", 1, "plus_times", None, 1, nodes_of(nodes)
+            )
+            room = most + int(np.max(shared.shared(0, at.tiles[0])))
+            C = ps.dist.matmul(at, at, "c", memory=room, out=tmp_path / "c.penstock", nodes=nodes)
             found.append(ps.load(tmp_path / "c.penstock").to_scipy())
             del C
             comm.barrier()
@@ -255,6 +259,162 @@ def test_rows_that_are_written_to_a_store(tmp_path):
         assert abs(c - wanted).max() < 1e-9
 
 
+def nodes_of(nodes, ranks=4):
+    if nodes is None or isinstance(nodes, list):
+        return nodes or []
+    return [rank // nodes for rank in range(ranks)]
+
+
+@pytest.mark.parametrize("stays", ["a", "b", "c"])
+@pytest.mark.parametrize("nodes", [2, [0, 1, 0, 1]], ids=str)
+def test_memory_for_what_nodes_share_is_asked_for_before_anything_moves(tmp_path, stays, nodes):
+    """The least memory that is said to be enough is enough, and with one byte less the product is refused. (The bytes
+    of B's tiles count whole, so the product itself, of all rows, takes a little less.)"""
+
+    def work(comm):
+        at = ps.dist.tiled_array(GRAPH, comm, 64, 64, (4, 1))
+        out = tmp_path / "c.penstock"
+        needs = _core.tile_row_needs(
+            at._core, at._core, stays, 1, "plus_times", None, 1, nodes_of(nodes)
+        )
+        mine = np.array(comm.collect(needs.rows))
+        units = mine.shape[1]
+        assert units > 1
+        shared = [needs.shared(4 * u, min(4 * u + 4, at.tiles[0])) for u in range(units)]
+        assert np.max(shared) > 0
+        least = int(np.ceil(max((mine[:, u] + shared[u]).max() for u in range(units))))
+        C = ps.dist.matmul(at, at, stays, memory=least, out=out, nodes=nodes)
+        found = C.to_scipy()
+        del C
+        comm.barrier()
+        with pytest.raises(MemoryError, match="what its node shares"):
+            ps.dist.matmul(at, at, stays, memory=least - 1, out=out, nodes=nodes)
+        whole = mine.sum(1)  # of C alone
+        with pytest.raises(MemoryError, match=r"what its node shares \(nodes=\)"):
+            ps.dist.matmul(at, at, stays, memory=int(whole.max() + 1), nodes=nodes)
+        ps.dist.matmul(
+            at, at, stays, memory=int((whole + needs.shared(0, at.tiles[0])).max() + 1), nodes=nodes
+        )
+        return found
+
+    wanted = GRAPH.to_scipy() @ GRAPH.to_scipy()
+    for c in run(work, 4):
+        assert abs(c - wanted).max() < 1e-9
+
+
+def uneven(n, nnz, seed):
+    """All entries in the first eighth of the rows, so that one rank has the work of a stationary C."""
+    rng = np.random.default_rng(seed)
+    key = np.unique(rng.integers(0, n // 8, nnz) * n + rng.integers(0, n, nnz))
+    return ps.csr_array(
+        (rng.integers(1, 4, key.size).astype(float), (key // n, key % n)), shape=(n, n)
+    )
+
+
+@pytest.mark.parametrize(
+    "steal, sparse", [("locality", False), ("locality", True), ("random", True)]
+)
+@pytest.mark.parametrize(
+    "ranks, grid, nodes", [(4, (4, 1), 2), (4, (2, 2), [0, 1, 0, 1]), (8, (4, 2), 4)], ids=str
+)
+def test_what_is_stolen_stays_within_its_node(ranks, grid, nodes, steal, sparse):
+    A = uneven(1600, 200_000, 3)
+    B = A if sparse else np.tile(dense(A), 4)
+
+    def work(comm):
+        at = ps.dist.tiled_array(A, comm, 400, 400, grid)
+        bt = at if sparse else ps.dist.tiled_array(B, like=at)
+        out = []
+        for stays in "cab":
+            C = ps.dist.matmul(at, bt, stays, steal=steal, nodes=nodes)
+            far, planned = summed(comm, C, *NAMES), C.plan().loads
+            done = np.array([[C.times["own"], C.times["stolen"]]])
+            p = C.plan().products
+            parts = np.bincount(p["owner"], p["parts"], ranks)
+            planned = [sum(load[name] for load in planned) for name in NAMES]
+            out.append((stays, C.collect(), far, planned, comm.all_gather(done), parts))
+        return out
+
+    node = np.array(nodes if isinstance(nodes, list) else nodes_of(nodes, ranks))
+    wanted = A.to_scipy() @ (A.to_scipy() if sparse else B)
+    for stays, c, moved, planned, done, parts in run(work, ranks)[0]:
+        c = c.toarray() if sparse else c
+        np.testing.assert_array_equal(c, wanted.toarray() if sparse else wanted, err_msg=stays)
+        done = done.reshape(ranks, 2)
+        assert moved[1] <= planned[1], (
+            stays
+        )  # what crosses is what the plan says: thieves fetch nothing from afar
+        for n in set(node):  # a node's ranks do its products, whoever of them, and no others'
+            assert done[node == n].sum() == parts[node == n].sum(), stays
+        if stays == "c":
+            assert parts.max() > 3  # there is something to take
+            assert moved[3] == planned[3] == 0
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "grid, nodes, copies, steal",
+    [((4, 2), 4, 2, False), ((4, 2), 2, 2, False), ((2, 4), 4, 4, False), ((4, 2), [0, 1] * 4, 2, False),
+     ((2, 4), 4, 2, "random")],
+    ids=str,
+)  # fmt: skip
+def test_copies_of_c_over_nodes(grid, nodes, copies, steal, sparse):
+    """Layers of ranks sum up a copy of C each; copies of a node for another node's tile cross as one."""
+    ranks = grid[0] * grid[1]
+
+    def work(comm):
+        at = ps.dist.tiled_array(GRAPH, comm, grid=grid)
+        bt = at if sparse else ps.dist.tiled_array(dense(GRAPH), like=at)
+        C = ps.dist.matmul(at, bt, replicas=copies, nodes=nodes, steal=steal, prefetch=0)
+        planned = [sum(load[name] for load in C.plan().loads) for name in NAMES]
+        return (
+            C.collect(),
+            summed(comm, C, *NAMES),
+            planned,
+            C.plan().shared,
+            len(C.plan().products["i"]),
+        )
+
+    c, moved, planned, shared, size = run(work, ranks)[0]
+    A = GRAPH.to_scipy()
+    wanted = (A @ A).toarray() if sparse else A @ dense(GRAPH)
+    np.testing.assert_array_equal(c.toarray() if sparse else c, wanted)
+    assert moved[1] <= planned[1]
+    if not steal:
+        assert moved[0] <= planned[0]
+    if not sparse:  # copies that cross alone are counted at most; each piece says where it belongs
+        assert moved[3] <= planned[3] + 16 * size
+    sums = [s for s in shared if s["of"] == "C"]
+    if (grid, copies) == (
+        (2, 4),
+        4,
+    ):  # a node is a row of the grid: all copies of its tiles are in it
+        assert not sums and moved[3] == 0
+    if nodes == [0, 1] * 4:
+        assert moved[3] > 0
+
+
+def test_sums_of_copies_cross_once_and_are_counted_exactly():
+    """Four copies of C, two of each tile in either node: both of the other node's are added there."""
+
+    def work(comm):
+        at = ps.dist.tiled_array(GRAPH, comm, grid=(1, 4))
+        bt = ps.dist.tiled_array(dense(GRAPH), like=at)
+        out = []
+        for nodes in (2, 1):
+            C = ps.dist.matmul(at, bt, replicas=4, nodes=nodes)
+            sums = [s for s in C.plan().shared if s["of"] == "C"]
+            out.append((C.collect(), summed(comm, C, "far_sent")[0], sums))
+        return out
+
+    (c, far, sums), (d, alone, none) = run(work, 4)[0]
+    np.testing.assert_array_equal(c, GRAPH.to_scipy() @ dense(GRAPH))
+    np.testing.assert_array_equal(c, d)
+    assert len(sums) == 16 and not none  # of all tiles, by the node that does not own them
+    assert 0 <= far - sum(s["bytes"] for s in sums) <= 16 * len(sums)
+    assert far < 0.7 * alone
+
+
 def test_what_cannot_be_is_said():
     def work(comm):
         at = ps.dist.tiled_array(GRAPH, comm)
@@ -264,8 +424,6 @@ def test_what_cannot_be_is_said():
             ({"nodes": [0, 1]}, "each of the 4 ranks"),
             ({"nodes": "hosts"}, "'auto'"),
             ({"nodes": [0, -1, 0, 0]}, "from 0 on"),
-            ({"nodes": 2, "steal": True}, "is stolen"),
-            ({"nodes": 2, "replicas": 2}, "one copy"),
             ({"nodes": 2, "algorithm": "summa"}, "leave nodes out"),
         ):
             with pytest.raises(ValueError, match=text):

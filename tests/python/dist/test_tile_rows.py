@@ -135,6 +135,26 @@ def test_fewer_bytes_than_whole_tiles(device):
     assert (c != d).nnz == 0
 
 
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_renewed_tiles_travel_as_was_asked_for(device):
+    A = ps.generate.lift(ps.generate.barabasi_albert(300, 3, seed=2), 8, seed=3)
+
+    def work(comm):
+        found = {}
+        for single in (True, False):
+            at = ps.dist.tiled_array(A, comm, grid=(4, 1), tile_cols=A.shape[1] // 4, device=device)
+            at._core.gathers_rows(single)
+            for turn in (0, 1):
+                found[single, turn] = sum(
+                    r["fetched"] for r in ps.dist.matmul(at, at, "c").plan().loads
+                )
+                at.renew_tiles({(comm.rank, 0): at.get_tile(comm.rank, 0)} if turn == 0 else {})
+        return found
+
+    found = run(work, 4)[0]
+    assert found[True, 0] == found[True, 1] < found[False, 0] == found[False, 1]
+
+
 def test_a_product_whose_entries_do_not_meet_is_left_out():
     """A has columns 0 to 9 of a tile, B rows 10 to 19."""
     A = ps.csr_array((np.ones(10), (np.arange(10), np.arange(10))), shape=(40, 40))

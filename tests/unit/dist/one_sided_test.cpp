@@ -205,9 +205,12 @@ TEST(OneSided, RanksOfANodeShareWhateverTheDelays) {
         for (int kept = 0; kept < (sparse ? 3 : 4); ++kept) {
           const auto x = case_of(++seed);
           TileMultiplyOptions options{.kept = static_cast<Stationary>(kept),
+                                      .steal = kept == 3 ? Steal::none : static_cast<Steal>(seed % 3),
                                       .prefetch = static_cast<int>(seed % 4),
+                                      .part_flops = seed % 2 == 0 ? 0.0 : static_cast<double>(1 + seed % 40),
                                       .piece_bytes = 1024,
                                       .pieces = 1 + static_cast<int>(seed % 2)};
+          if (kept == 2 && grid.cols == 2) options.replicas = 2;
           for (int r = 0; r < grid.ranks(); ++r) options.nodes.push_back(r / of_node);
           const auto errors = play(grid.ranks(), [&](Comm& comm) {
             TileTimes times;

@@ -26,6 +26,8 @@ _CELLS_OF_PART = 16  # groups of lines for each part, among which cuts are chose
 _MOST_GROUPS = 1024  # about: 8 MB of counts
 _COLUMNS = 64  # of the dense B by which "auto" predicts
 _WORTH = 0.95  # of the time with equal tiles
+_UNEVEN = 2.0  # most over mean flops of A @ A with equal tiles, above which "auto" cuts by flops,
+_LESS = 0.75  # if that leaves at most so much of it
 _SHARP = 16  # a norm so high is nearly the largest load, and still says which of two cuts is the better one
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -62,7 +64,9 @@ def work_cuts(
     by : str
         "nonzeros": entries of A, so that ranks have equally many, and equally many of them in whole rows of tiles: the
         work of a product with a dense B where A or C stays. "flops": products of entries in each tile of A @ A, where C
-        stays. "auto": "nonzeros" where the model of `network` finds the product with 64 dense columns faster.
+        stays. "auto": "flops" of a square matrix where the most loaded rank has more than twice the mean flops of A @ A
+        with equal tiles, if that leaves at most 3/4 of it and the model of `network` finds the product with 64 dense
+        columns at most a twentieth slower; else "nonzeros" where the model finds that product faster.
     tiles : (rows, columns)
         The equal cuts, as of `equal_cuts`.
     grid : (int, int)
@@ -78,6 +82,12 @@ def work_cuts(
     """
     seen = _Seen(counts, comm, by, tiles, grid, fixed)
     wanted = network if by == "auto" else None
+    if by == "auto" and seen.alike:  # all ranks know this
+        of_flops = _Seen(counts, comm, "flops", tiles, grid, fixed)
+        cut = agreed(comm, lambda: of_flops.even(dtype, network) if comm.rank == 0 else None)
+        cut = comm.share(cut, 0)
+        if cut is not None:
+            return cut  # type: ignore[no-any-return]
     cut = agreed(comm, lambda: seen.choose(dtype, wanted) if comm.rank == 0 else None)
     return comm.share(cut, 0)  # type: ignore[no-any-return]
 
@@ -146,6 +156,23 @@ class _Seen:
                 best = self.equal
         rows, cols = self.edges[0][best[0]], self.edges[1][best[1]]
         return Cut(self.by, rows, cols, before, self.imbalance(*best))
+
+    def even(self, dtype: str, network: Network | None) -> Cut | None:
+        """The best cut; None where equal tiles are even enough, no cut makes them much more so, or the model of
+        `network` finds the product with dense columns clearly slower."""
+        if self.imbalance(*self.equal) <= _UNEVEN:
+            return None
+        cut = self.choose(dtype, None)
+        if cut.after > _LESS * cut.before:
+            return None
+        if network is not None:
+            best = [
+                np.searchsorted(e, c) for e, c in zip(self.edges, (cut.rows, cut.cols), strict=True)
+            ]
+            equal = self.seconds(*self.equal, dtype, network)
+            if _WORTH * self.seconds(best[0], best[1], dtype, network) > equal:
+                return None
+        return cut
 
     def _flops(self, products: np.ndarray, lines: np.ndarray) -> np.ndarray:
         """Products of entries for each cell of C = A A: of each group of inner lines exactly as many as there are,

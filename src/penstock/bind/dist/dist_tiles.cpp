@@ -157,6 +157,9 @@ nb::dict products_of(const Plan& p) {
   add("fetched", &TileProduct::fetched), add("sent", &TileProduct::sent);
   add("far_fetched", &TileProduct::far_fetched), add("far_sent", &TileProduct::far_sent);
   add("parts", &TileProduct::parts);
+  d["first_part"] = column<std::int32_t>(p.plan.products, [](const TileProduct& x) { return x.first_part; });
+  d["end_part"] = column<std::int32_t>(p.plan.products,
+                                       [](const TileProduct& x) { return x.first_part + x.parts_here(); });
   return d;
 }
 
@@ -181,8 +184,9 @@ nb::dict times_of(const TileTimes& t) {
 nb::tuple multiply_tiles(TileMatrix& a, TileMatrix& b, const std::string& algorithm,
                          const std::string& stealing, int prefetch, const std::string& semiring,
                          std::int64_t memory, std::uint64_t seed, TileMatrix* mask, int replicas,
-                         const std::vector<int>& nodes) {
+                         const std::vector<int>& nodes, double flops_per_byte) {
   TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch, .memory = memory, .seed = seed};
+  options.flops_per_byte = flops_per_byte;
   options.steal = steal(stealing);
   options.mask = mask, options.replicas = replicas, options.nodes = nodes;
   if (algorithm != "summa") options.kept = stationary(algorithm);
@@ -220,16 +224,20 @@ std::string dtype_of_product(const TileMatrix& a, const TileMatrix& b, const std
   return dtype_of(local_product(semiring, a.map().value, b.map().value, b.map().sparse)->result());
 }
 
-nb::object needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& semiring, TileMatrix* mask,
-                         int replicas) {
-  std::vector<double> needs;
-  {
-    const nb::gil_scoped_release release;
-    needs = row_needs(a, b, {.semiring = semiring, .replicas = replicas, .mask = mask});
-  }
-  auto out = allocate<double>(std::ssize(needs));
-  std::copy(needs.begin(), needs.end(), out.data);
+nb::object numbers(const std::vector<double>& from) {
+  auto out = allocate<double>(std::ssize(from));
+  std::copy(from.begin(), from.end(), out.data);
   return as_numpy<double>(out);
+}
+
+std::unique_ptr<RowNeeds> needs_of_rows(TileMatrix& a, TileMatrix& b, const std::string& kept, int prefetch,
+                                        const std::string& semiring, TileMatrix* mask, int replicas,
+                                        const std::vector<int>& nodes) {
+  TileMultiplyOptions options{.semiring = semiring, .prefetch = prefetch};
+  options.mask = mask, options.replicas = replicas, options.nodes = nodes;
+  if (kept != "summa") options.kept = stationary(kept);
+  const nb::gil_scoped_release release;
+  return std::make_unique<RowNeeds>(a, b, options);
 }
 
 /// For each tile: where its rows and columns with entries begin and end, and, as left factor of a dense tile whose rows have at
@@ -364,6 +372,8 @@ void add_plan(nb::module_& m) {
       .def_prop_ro("stationary", [](const Plan& p) { return std::string(name(p.plan.kept)); })
       .def_prop_ro("tiles", [](const Plan& p) { return nb::make_tuple(p.plan.m, p.plan.k, p.plan.n); })
       .def_prop_ro("skipped", [](const Plan& p) { return p.plan.skipped; })
+      .def_prop_ro("dealt", [](const Plan& p) { return p.plan.dealt; })
+      .def_prop_ro("undealt", [](const Plan& p) { return p.plan.undealt; })
       .def_prop_ro("loads", loads_of)
       .def_prop_ro("shared", shared_of)
       .def(
@@ -396,13 +406,23 @@ void add_tiles(nb::module_& m) {
 }
 
 void add_products(nb::module_& m) {
-  m.def("tile_row_needs", needs_of_rows, arg("a"), arg("b"), arg("semiring"), arg("mask").none(),
-        arg("replicas"));
+  nb::class_<RowNeeds>(m, "TileRowNeeds")
+      .def_prop_ro("rows", [](const RowNeeds& n) { return numbers(n.rows()); })
+      .def_prop_ro("landings", &RowNeeds::landings)
+      .def(
+          "shared",
+          [](const RowNeeds& n, std::int64_t first, std::int64_t last) {
+            return numbers(n.shared(first, last));
+          },
+          arg("first"), arg("last"));
+  m.def("tile_row_needs", needs_of_rows, nb::keep_alive<0, 6>(), arg("a"), arg("b"), arg("algorithm"),
+        arg("prefetch"), arg("semiring"), arg("mask").none(), arg("replicas") = 1,
+        arg("nodes") = std::vector<int>{});
   m.def("tile_split_maps", split_maps, arg("a"));
   m.def("tile_product_dtype", dtype_of_product, arg("a"), arg("b"), arg("semiring"));
   m.def("tiles_multiply", multiply_tiles, arg("a"), arg("b"), arg("algorithm"), arg("steal"), arg("prefetch"),
         arg("semiring"), arg("memory"), arg("seed"), arg("mask").none(), arg("replicas") = 1,
-        arg("nodes") = std::vector<int>{});
+        arg("nodes") = std::vector<int>{}, arg("flops_per_byte") = -1.0);
 }
 
 }  // namespace

@@ -118,8 +118,11 @@ class OneSidedProduct {
       waits_ = std::ranges::any_of(
           products(), [&](const auto& p) { return (steals_ || p.owner == comm_->rank()) && waits(p); });
     times_.counted = prepared_.counted;
-    for (const auto& s : plan().sums)
-      if (s.rank == comm_->rank()) of_node_[s.tile] = {s.products, s.products, nullptr};
+    for (const auto& p : products())  // counted in parts, as claims are
+      if (!mine(p) && receiver(plan(), prepared_.c, p) == comm_->rank()) {
+        auto& sum = of_node_[prepared_.c.number(p.i, p.j)];
+        sum.products += p.parts, sum.missing += p.parts;
+      }
     for (const auto& copy : plan().copies)
       if (copy.rank == comm_->rank()) times_.fetched += copy.bytes, times_.far_fetched += copy.bytes;
     times_.prepare = clock_.lap();
@@ -161,7 +164,7 @@ class OneSidedProduct {
   }
   std::int64_t parts_of_mine() const {
     std::int64_t parts = 0;
-    for (const auto& p : products()) parts += mine(p) ? p.parts : 0;
+    for (const auto& p : products()) parts += mine(p) ? p.parts_here() : 0;
     return parts;
   }
 
@@ -273,7 +276,7 @@ class OneSidedProduct {
     }
     times_.compute += clock_.lap();
     (p.owner == comm_->rank() ? times_.own : times_.stolen) += taken.size();
-    times_.flops += p.flops * static_cast<double>(taken.size()) / p.parts;
+    times_.flops += p.flops * static_cast<double>(taken.size()) / p.parts_here();
     if (!mine(p) && receiver(plan(), prepared_.c, p) == comm_->rank())
       note(prepared_.c.number(p.i, p.j), taken.size());
     mail_.look();

@@ -32,6 +32,9 @@ struct TileMultiplyOptions {
   int replicas = 1;  // copies of stationary C: GridLayers
   std::vector<int> nodes =
       {};  // of each rank: what the ranks of a node share crosses to it once; empty: nothing is shared
+  /// Operations that a rank does in the time of a byte on the network: what uneven work is dealt by (deal_products.hpp). Below 0:
+  /// everything is done by the owner of the stationary tile.
+  double flops_per_byte = -1;
   TileMatrix* mask = nullptr;  // C only where it has entries, whatever their values; its tiles are C's
 };
 
@@ -84,8 +87,24 @@ TileMatrix& left_of(const TilePlan& plan, TileMatrix& a, const TileProduct& prod
 TileMatrix& right_of(const TilePlan& plan, TileMatrix& b, const TileProduct& product);
 TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
 
-/// Bytes that this rank needs for C, for each grid.rows rows of tiles. Collective.
-std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);
+/// What a product needs that is computed some rows of tiles at a time.
+class RowNeeds {
+ public:
+  RowNeeds(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options);  // collective
+  /// Bytes that this rank needs for C, for each grid.rows rows of tiles.
+  const std::vector<double>& rows() const { return rows_; }
+  /// Bytes of each rank that the product of tile rows [first, last) needs for what nodes share, at most; `first` is a multiple
+  /// of grid.rows. Alike on all ranks.
+  std::vector<double> shared(std::int64_t first, std::int64_t last) const;
+  double landings() const { return landings_; }  // bytes of this rank's tiles on their way
+
+ private:
+  TileMap a_, b_, c_;
+  TileMultiplyOptions options_;
+  std::vector<ProductCount> counts_;
+  std::vector<double> rows_;
+  double landings_ = 0;
+};
 
 /// C's tiles on this rank while they are added up.
 class TileSums {

@@ -285,6 +285,9 @@ std::string text(const MultiplyPlan& plan, const TileMap& c, std::int64_t most) 
                 static_cast<double>(far) / 1e6, static_cast<long long>(plan.copies.size()),
                 static_cast<long long>(plan.sums.size()));
   }
+  if (plan.dealt > 0)
+    out += line("  %lld parts dealt to other ranks; as the tiles lie, imbalance of work would be %.3f\n",
+                static_cast<long long>(plan.dealt), plan.undealt);
   if (mean > 0) out += line("  imbalance of work, most over mean: %.3f\n", largest / mean);
   out += "     i     k     j  owner   fetched bytes      sent bytes        flops\n";
   for (std::int64_t n = 0; n < std::min(most, std::ssize(plan.products)); ++n) {

@@ -21,15 +21,17 @@ std::string_view name(Stationary which);
 struct TileProduct {
   std::int32_t i = 0, k = 0, j = 0;
   std::int32_t owner = 0;
-  std::int32_t turn = 0;     // its place among its owner's products
-  bool at_b = false;         // of the part of A that goes to B (cover)
-  std::int32_t parts = 1;    // ranges of rows of A(i, k) that are claimed one by one (tile_parts.hpp)
+  std::int32_t turn = 0;   // its place among its owner's products
+  bool at_b = false;       // of the part of A that goes to B (cover)
+  std::int32_t parts = 1;  // ranges of rows of A(i, k) that are claimed one by one (tile_parts.hpp), or dealt
+  std::int32_t first_part = 0, end_part = -1;  // of these, the ones that this is; -1: all from the first on
   std::int64_t fetched = 0;  // bytes that it needs of A(i, k) and B(k, j) where they are not the owner's
   std::int64_t of_b = 0;     // bytes that it needs of B(k, j), wherever that is
   /// Bytes of the result where C(i, j) is not the owner's; sparse: expected; of a copy of a dense tile (replicas): at most.
   std::int64_t sent = 0;
   std::int64_t far_fetched = 0, far_sent = 0;  // of these bytes, those that cross between nodes
   double flops = 0;                            // multiplications and additions; SpGEMM: expected, or counted
+  std::int32_t parts_here() const { return (end_part < 0 ? parts : end_part) - first_part; }
 };
 
 /// A tile of another node that several ranks of a node need: one of them fetches it once.
@@ -88,6 +90,9 @@ struct MultiplyPlan {
   std::vector<int> nodes;  // of each rank, where products know of nodes
   std::vector<NodeCopy> copies;
   std::vector<NodeSum> sums;
+  std::int64_t dealt =
+      0;  // products, or parts of them, that others than the owner of the stationary tile do (deal_products.hpp)
+  double undealt = 0;  // most over mean flops of a rank without that; 0 where nothing was dealt
 
   std::int64_t turns() const;  // the most products that a rank has
 };

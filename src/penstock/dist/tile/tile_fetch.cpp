@@ -1,5 +1,5 @@
 // How a rank fetches tiles, or some rows of them. What is fetched is shared for as long as someone holds it (`held_`). With tiles
-// on a device, gets land in a pool of pieces of equal size, because taking and freeing device memory waits for all that the device
+// on a device, gets land in a pool of pieces of a few sizes, because taking and freeing device memory waits for all that the device
 // does; which rows are needed is found there, too, and kernels fetch them.
 #include <algorithm>
 #include <cstring>
@@ -14,8 +14,8 @@
 namespace penstock {
 namespace {
 
-/// Pieces of device memory that are kept for later gets; what is landed in beyond these is freed.
-constexpr std::size_t kKeptPieces = 4;
+/// Largest tiles whose bytes of device memory are kept for later gets; what is landed in beyond these is freed.
+constexpr std::int64_t kKeptTiles = 4;
 
 /// Entries of these rows.
 Offset entries_of(std::span<const Index> rows, const Offset* ends) {
@@ -35,10 +35,26 @@ TileNames::TileNames(std::vector<Index> on_host) {
 TileHere::Landing::~Landing() {
   try {
     transport->wait(ticket);
-    if (pool && pool->free.size() < kKeptPieces) pool->free.push_back(std::move(memory));
+    if (pool) pool->give_back({bytes, std::move(memory)});
   } catch (...) {
     // Whoever waited for the tile has been told of the failure.
   }
+}
+
+TileHere::Pool::Piece TileHere::Pool::take(std::int64_t bytes) {
+  const auto size = landing_bytes(bytes, each);
+  const auto at = std::ranges::find(free, size, &Piece::bytes);
+  if (at == free.end()) return {size, reuse_bytes(size, place)};
+  auto found = std::move(*at);
+  free.erase(at);
+  kept -= size;
+  return found;
+}
+
+void TileHere::Pool::give_back(Piece piece) {
+  if (kept + piece.bytes > kKeptTiles * each) return;
+  kept += piece.bytes;
+  free.push_back(std::move(piece));
 }
 
 /// Whether these rows are among those that are fetched.
@@ -60,13 +76,8 @@ std::shared_ptr<TileHere::Landing> TileMatrix::land(std::int64_t bytes, bool to_
   if (to_host || !pool_) {
     landing->memory = reuse_bytes(bytes, {});
   } else {
-    auto& free = pool_->free;
-    if (free.empty()) {
-      landing->memory = reuse_bytes(pool_->each, pool_->place);
-    } else {
-      landing->memory = std::move(free.back());
-      free.pop_back();
-    }
+    auto piece = pool_->take(bytes);
+    landing->memory = std::move(piece.memory), landing->bytes = piece.bytes;
     landing->pool = pool_;
   }
   landing->transport = transport_;

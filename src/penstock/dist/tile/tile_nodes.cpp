@@ -4,13 +4,14 @@
 #include "penstock/dist/tile/tile_nodes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
 #include <tuple>
 
 #include "penstock/comm/arena.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/dist/tile/node_shares.hpp"
 #include "penstock/dist/tile/tile_cover.hpp"
 #include "penstock/dist/tile/tile_spans.hpp"
 
@@ -58,7 +59,7 @@ TileRows rows_with_entries(const std::byte* blob, const TileAt& tile) {
 class Sharing {
  public:
   Sharing(TilePlan& prepared, TileMatrix& a, TileMatrix& b, const std::vector<int>& nodes,
-          std::span<const ProductCount> counts)
+          std::span<const ProductCount> counts, const HostRoom& room)
       : prepared_(prepared),
         plan_(prepared.plan),
         a_(a),
@@ -66,18 +67,18 @@ class Sharing {
         c_(prepared.c),
         nodes_(nodes),
         counts_(counts),
+        room_(room),
         comm_(*a.comm()),
         me_(comm_.rank()) {
-    plan_.nodes = nodes;
     near_.value = b.map().value, near_.sparse = b.map().sparse, near_.gathers = b.map().gathers;
   }
 
   void run() {
-    find_copies();
-    find_sums();
+    find();
     exchange();
     form_unions();
     tell();
+    require_room();
     fetch();
     for (auto& p : plan_.products) price(p);
   }
@@ -93,49 +94,16 @@ class Sharing {
   Place place_b(const TileProduct& p) const { return {node(p.owner), b_.map().number(p.k, p.j)}; }
   Place place_c(const TileProduct& p) const { return {node(p.owner), c_.number(p.i, p.j)}; }
 
-  /// Of some ranks the one that has least to do for its node so far.
-  int appoint(const std::set<int>& ranks) {
-    const auto who = *std::ranges::min_element(ranks, {}, [&](int r) { return appointed_[r]; });
-    ++appointed_[who];
-    return who;
-  }
-
-  void find_copies() {
-    std::map<Place, std::set<int>> users_a, users_b;
+  void find() {
+    find_shares(plan_, a_.map(), b_.map(), c_, nodes_, !prepared_.split);
+    for (std::size_t n = 0; n < plan_.copies.size(); ++n)
+      (plan_.copies[n].of_a ? copies_a_ : copies_b_)[{plan_.copies[n].node, plan_.copies[n].tile}] = n;
+    for (std::size_t n = 0; n < plan_.sums.size(); ++n) sums_[{plan_.sums[n].node, plan_.sums[n].tile}] = n;
     for (const auto& p : plan_.products) {
-      if (shares_a(p) && node(a_.map().owner(p.i, p.k)) != node(p.owner)) users_a[place_a(p)].insert(p.owner);
-      if (node(b_.map().owner(p.k, p.j)) != node(p.owner)) users_b[place_b(p)].insert(p.owner);
-    }
-    const auto add = [&](const auto& users, bool of_a, auto& found) {
-      for (const auto& [place, ranks] : users) {
-        if (ranks.size() < 2) continue;
-        found[place] = plan_.copies.size();
-        plan_.copies.push_back(
-            {.node = place.first, .of_a = of_a, .tile = place.second, .rank = appoint(ranks)});
-      }
-    };
-    add(users_a, true, copies_a_);
-    add(users_b, false, copies_b_);
-    for (const auto& p : plan_.products)
       if (const auto at = copies_b_.find(place_b(p)); at != copies_b_.end())
         lists_.try_emplace(ListKey{p.at_b, p.i, p.k, false, plan_.copies[at->second].rank});
-  }
-
-  void find_sums() {
-    std::map<Place, std::set<int>> givers;
-    for (const auto& p : plan_.products)
-      if (node(c_.owner(p.i, p.j)) != node(p.owner)) givers[place_c(p)].insert(p.owner);
-    for (const auto& [place, ranks] : givers) {
-      if (ranks.size() < 2) continue;
-      sums_[place] = plan_.sums.size();
-      plan_.sums.push_back({.node = place.first, .tile = place.second, .rank = appoint(ranks)});
-    }
-    for (const auto& p : plan_.products) {
-      const auto at = sums_.find(place_c(p));
-      if (at == sums_.end()) continue;
-      auto& sum = plan_.sums[at->second];
-      ++sum.products;
-      if (!c_.sparse) lists_.try_emplace(ListKey{p.at_b, p.i, p.k, true, sum.rank});
+      if (const auto at = sums_.find(place_c(p)); at != sums_.end() && !c_.sparse)
+        lists_.try_emplace(ListKey{p.at_b, p.i, p.k, true, plan_.sums[at->second].rank});
     }
   }
 
@@ -184,6 +152,8 @@ class Sharing {
 
   void form_unions() {
     std::map<std::size_t, Union> of_copies, of_sums;
+    std::map<std::pair<std::size_t, int>, Union>
+        of_givers;  // rows of what a rank gives to a sum, one of a layer's copy
     for (const auto& p : plan_.products) {
       const auto& tile = left_of(p).map().at(p.i, p.k);
       if (const auto at = copies_b_.find(place_b(p));
@@ -196,12 +166,23 @@ class Sharing {
       }
       if (const auto at = sums_.find(place_c(p));
           !c_.sparse && at != sums_.end() && plan_.sums[at->second].rank == me_) {
-        auto& sum = of_sums.try_emplace(at->second, c_.at(p.i, p.j).rows).first->second;
+        const auto rows = c_.at(p.i, p.j).rows;
+        auto& sum = of_sums.try_emplace(at->second, rows).first->second;
+        const auto& list = lists_.at({p.at_b, p.i, p.k, true, me_});
         // A sum that came in one piece has all rows between the first and the last.
-        if (p.owner == me_ || c_.one_by_one(p.i, p.j, tile.rows_met, tile.row_span()))
-          sum.add(lists_.at({p.at_b, p.i, p.k, true, me_}));
+        if (p.owner == me_) sum.add(list);
+        else if (plan_.replicas > 1)
+          of_givers.try_emplace({at->second, p.owner}, rows).first->second.add(list);
+        else if (c_.one_by_one(p.i, p.j, tile.rows_met, tile.row_span())) sum.add(list);
         else sum.add(tile.row_span());
       }
+    }
+    for (const auto& [giver, rows] : of_givers) {  // the products of a layer leave as one
+      const auto tile = plan_.sums[giver.first].tile;
+      const auto list = rows.list();
+      auto& sum = of_sums.at(giver.first);
+      if (c_.one_by_one(tile / c_.across(), tile % c_.across(), list->list.size, list->span)) sum.add(*list);
+      else sum.add(list->span);
     }
     for (auto& [n, rows] : of_copies) count_copy(n, rows.list());
     for (auto& [n, rows] : of_sums) {
@@ -261,6 +242,28 @@ class Sharing {
     }
     for (auto& sum : plan_.sums) sum.bytes = *next++;
     for (const auto& [rank, bytes] : used) arena_ = std::max(arena_, bytes);
+  }
+
+  /// Throws on all ranks where one has no memory for the copies of its node, the sums that it adds, and its part of C.
+  void require_room() {
+    const auto sums = bytes_of_node_sums(plan_, c_, counts_)[static_cast<std::size_t>(me_)];
+    const auto shared = static_cast<double>(arena_) + sums;
+    struct Room {
+      double needed, have;
+    } mine{room_.needed + shared, room_.have(room_.needed + shared)};
+    std::vector<Room> all(static_cast<std::size_t>(comm_.size()));
+    comm_.all_gather(&mine, sizeof mine, all.data());
+    const auto worst =
+        std::ranges::max_element(all, {}, [](const Room& r) { return r.needed - r.have; }) - all.begin();
+    const auto& [needed, have] = all[static_cast<std::size_t>(worst)];
+    if (needed <= have) return;
+    const auto megabytes = [](double bytes) {
+      return std::to_string(std::llround(std::ceil(bytes / 1e6))) + " MB";
+    };
+    throw Error(Errc::out_of_memory,
+                "rank " + std::to_string(worst) + " needs about " + megabytes(needed) +
+                    " for its tiles of C and for what its node shares (nodes=), and has " + megabytes(have) +
+                    ": use more ranks, leave nodes out, or raise memory=");
   }
 
   /// Fetches what this rank fetches for its node, and lets the node see it.
@@ -343,9 +346,9 @@ class Sharing {
   TileMap near_;  // B's, without tiles, as far as copies are concerned
   const std::vector<int>& nodes_;
   std::span<const ProductCount> counts_;
+  const HostRoom& room_;
   Comm& comm_;
   int me_;
-  std::map<int, std::int64_t> appointed_;
   std::map<Place, std::size_t> copies_a_, copies_b_, sums_;  // their numbers in the plan
   std::map<ListKey, std::vector<Index>> lists_;
   struct Mine {
@@ -364,11 +367,6 @@ void require_nodes(const TileMatrix& a, const TileMultiplyOptions& options) {
     return "nodes: " + std::to_string(options.nodes.size()) + " numbers for " +
            std::to_string(a.comm()->size()) + " ranks: give one for each";
   });
-  require(options.steal == Steal::none,
-          "nodes: products are not stolen where the ranks of a node share tiles: leave "
-          "steal out");
-  require(options.replicas == 1,
-          "nodes: C has one copy where the ranks of a node share tiles: leave replicas out");
   if (a.on_device())
     throw Error(
         Errc::not_compiled,
@@ -377,8 +375,8 @@ void require_nodes(const TileMatrix& a, const TileMultiplyOptions& options) {
 }
 
 void share_within_nodes(TilePlan& plan, TileMatrix& a, TileMatrix& b, const std::vector<int>& nodes,
-                        std::span<const ProductCount> counts) {
-  Sharing(plan, a, b, nodes, counts).run();
+                        std::span<const ProductCount> counts, const HostRoom& room) {
+  Sharing(plan, a, b, nodes, counts, room).run();
 }
 
 }  // namespace penstock

@@ -7,7 +7,10 @@
 #include <cstdio>
 #include <utility>
 
+#include "penstock/comm/arena.hpp"
 #include "penstock/core/machine.hpp"
+#include "penstock/dist/tile/deal_products.hpp"
+#include "penstock/dist/tile/node_shares.hpp"
 #include "penstock/dist/tile/one_sided.hpp"
 #include "penstock/dist/tile/tile_cover.hpp"
 #include "penstock/dist/tile/tile_gpu.hpp"
@@ -36,19 +39,28 @@ std::int64_t largest_tile(const TileMap& t) {
   return largest;
 }
 
-/// Bytes of a GPU's memory that fetched tiles take: those on their way, and those that wait to be multiplied with others.
+/// Bytes that fetched tiles take: those on their way, with row offsets that say which rows of B travel, and on a device those that
+/// wait to be multiplied with others. At most all tiles of other ranks.
 double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
   if (a.comm()->size() == 1) return 0;
   double bytes = 0, all = 0;
-  for (const auto* t : {&a.map(), &b.map()}) {
-    std::int64_t largest = 0;
-    for (std::int64_t i = 0; i < t->down(); ++i)
-      for (std::int64_t j = 0; j < t->across(); ++j) {
-        largest = std::max(largest, t->bytes(i, j));
-        all += static_cast<double>(t->bytes(i, j));
+  // Where single rows of B travel, a tile of A is fetched one product earlier.
+  const int early = prefetch > 0 && a.map().gathers && b.map().gathers ? 1 : 0;
+  const auto add = [&](const TileMatrix& m, double held) {
+    const auto& t = m.map();
+    double largest = 0, others = 0;
+    for (std::int64_t i = 0; i < t.down(); ++i)
+      for (std::int64_t j = 0; j < t.across(); ++j) {
+        const auto size = static_cast<double>(t.bytes(i, j));
+        all += size;
+        if (!m.mine(i, j)) largest = std::max(largest, size), others += size;
       }
-    bytes += (prefetch + kHeldBesides) * static_cast<double>(largest);
-  }
+    bytes += std::min(held * largest, others);
+  };
+  add(a, prefetch + kHeldBesides + early), add(b, prefetch + kHeldBesides);
+  if (b.map().sparse && b.map().gathers)
+    bytes += (prefetch + kHeldBesides + early) * static_cast<double>(b.map().tile_rows + 1) * 8;
+  if (!a.on_device()) return bytes;
   if (b.map().sparse) return bytes + std::min(static_cast<double>(kJoinedBytes), all);
   // Sums of few rows, which are made apart.
   return bytes + kFewRows * static_cast<double>(a.map().tile_rows) * static_cast<double>(b.map().tile_cols) *
@@ -78,11 +90,10 @@ struct Need {
   double copy = 0;                   // bytes of `bytes` that are for its copy of another rank's tile
   double cut = 0;                    // and to cut its tiles of A in two
   double shared = 0;                 // and for a tile of B that parts of a product share (steal)
-  /// 1: `have` is what its GPU has free, for all ranks on this GPU, and for tiles on their way too; `landings` says how many
-  /// bytes these take.
-  double on_gpu = 0, landings = 0;
-  std::int64_t gpu = -1;     // whose memory its tiles are in
-  std::int64_t mailbox = 0;  // bytes of the transport that an earlier product left
+  double landings = 0;               // bytes of what is free that tiles on their way take
+  double on_gpu = 0;                 // 1: `have` is what its GPU has free, for all ranks on this GPU
+  std::int64_t gpu = -1;             // whose memory its tiles are in
+  std::int64_t mailbox = 0;          // bytes of the transport that an earlier product left
 };
 
 /// What a rank needs for its part of tile rows [first, last) of C.
@@ -104,16 +115,12 @@ Need need_of(int rank, const TileMap& c, std::span<const ProductCount> counts, s
     if (mask) sum.nnz = std::min(sum.nnz, static_cast<double>(mask->at(i, j).nnz));
     return sum;
   };
-  // Both the sums that are merged and their result are in memory at once, so all bytes count twice.
-  const auto sparse_bytes = [&](const TileAt& t, double n) {
-    return 2 * (static_cast<double>(t.rows) * 8 + n * static_cast<double>(4 + bytes_of(c.value)));
-  };
   for (std::int64_t i = first; i < last; ++i)
     for (std::int64_t j = 0; j < c.across(); ++j) {
       const auto& t = c.at(i, j);
       for (int l = 0; l < options.replicas && options.replicas > 1; ++l)
         if (layers.owner(i, j, l) == rank && c.owner(i, j) != rank)
-          need.copy = std::max(need.copy, c.sparse ? sparse_bytes(t, expect(i, j, l).nnz)
+          need.copy = std::max(need.copy, c.sparse ? sparse_sum_bytes(c, t, expect(i, j, l).nnz)
                                                    : static_cast<double>(c.bytes(i, j)));
       if (c.owner(i, j) != rank) continue;
       if (!c.sparse) {
@@ -122,16 +129,16 @@ Need need_of(int rank, const TileMap& c, std::span<const ProductCount> counts, s
       }
       const auto sum = expect(i, j, -1);
       need.entries += sum.nnz, need.products += sum.products;
-      need.bytes += sparse_bytes(t, sum.nnz);
+      need.bytes += sparse_sum_bytes(c, t, sum.nnz);
     }
   need.bytes += need.copy;
   return need;
 }
 
 /// Throws on all ranks where a rank's part of C will not fit into options.memory; below 0: what is free. Agrees on whether
-/// there is a mailbox: where a product has failed some ranks may have none.
-void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
-                    std::span<const ProductCount> counts, const TileMultiplyOptions& options, bool cuts) {
+/// there is a mailbox: where a product has failed some ranks may have none. Returns the bytes that this rank needs.
+double require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
+                      std::span<const ProductCount> counts, const TileMultiplyOptions& options, bool cuts) {
   auto& comm = *a.comm();
   auto mine = need_of(comm.rank(), c, counts, a.map().across(), options, 0, c.down());
   if (cuts) mine.bytes += mine.cut = kCutting * own_bytes(a);
@@ -148,7 +155,8 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
       mine.on_gpu = 1, mine.landings = landings(a, b, options.prefetch);
       mine.have = static_cast<double>(device_memory(a.where()).free);
     } else {
-      mine.have = free_on_host(comm);
+      mine.landings = landings(a, b, options.prefetch);
+      mine.have = std::max(free_on_host(comm) - mine.landings, 0.0);
     }
   }
   std::vector<Need> all(static_cast<std::size_t>(comm.size()));
@@ -165,7 +173,7 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
   const auto lacks = [](const Need& n) { return n.bytes - n.have; };
   const auto worst =
       std::max_element(all.begin(), all.end(), [&](auto& x, auto& y) { return lacks(x) < lacks(y); });
-  if (lacks(*worst) <= 0) return;
+  if (lacks(*worst) <= 0) return mine.bytes;
   std::string text = "rank " + std::to_string(worst - all.begin()) + " needs about " +
                      megabytes(worst->bytes) + " for its tiles of C";
   if (c.sparse)
@@ -178,10 +186,13 @@ void require_memory(TileMatrix& a, const TileMatrix& b, const TileMap& c,
     text += ", " + megabytes(worst->cut) + " of it to cut its tiles of A in two (stationary='cover')";
   if (worst->shared > 0)
     text += ", " + megabytes(worst->shared) + " of it for a copy of a tile of B (steal=)";
-  throw Error(Errc::out_of_memory,
-              text + ", and has " + megabytes(worst->have) + ": use more ranks, " +
-                  (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
-                  ", or raise memory=");
+  throw Error(
+      Errc::out_of_memory,
+      text + ", and has " + megabytes(worst->have) +
+          (worst->landings > 0 ? " besides " + megabytes(worst->landings) + " for tiles on their way" : "") +
+          ": use more ranks, " +
+          (c.sparse ? "write C to a store (out=)" : "multiply by some columns of B at a time") +
+          ", or raise memory=");
 }
 
 }  // namespace
@@ -210,6 +221,17 @@ void require_cover(const TileMatrix& a, const TileMatrix& b, const TileMultiplyO
     throw Error(Errc::not_compiled, "stationary 'cover' sends single rows: transport '" +
                                         a.transport()->name() +
                                         "' does not; transport='peer' does, and so do tiles in host memory");
+}
+
+void require_dealing(const LocalProduct& local, const TileMultiplyOptions& options) {
+  require(options.steal == Steal::none && options.nodes.empty() && options.replicas == 1,
+          "work is dealt where nothing is stolen, ranks know of no nodes and C has one copy: leave steal, "
+          "nodes and replicas "
+          "out, or balance");
+  if (!local.takes_rows())
+    throw Error(Errc::not_compiled,
+                "products of tiles on a device are not dealt in parts: cut the tiles without device=, or "
+                "leave balance out");
 }
 
 }  // namespace
@@ -244,7 +266,7 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
   if (options.kept == Stationary::cover) require_cover(a, b, options);
   std::vector<ProductCount> counts;
   if (b.map().sparse) counts = count_products(a, b, &out.counted);
-  require_memory(a, b, out.c, counts, options, cuts && !a.split());
+  const auto needed = require_memory(a, b, out.c, counts, options, cuts && !a.split());
   if (cuts) {
     out.split = split_of(a);
     out.plan = plan_cover(*out.split, b.map(), out.c);
@@ -252,9 +274,21 @@ TilePlan prepare(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& option
     const auto kept = options.kept == Stationary::cover ? Stationary::c : options.kept;
     out.plan = plan_multiply(a.map(), b.map(), out.c, kept, counts, mask, options.replicas);
     out.plan.kept = options.kept;
+    if (options.flops_per_byte >= 0) {
+      require_dealing(*out.local, options);
+      deal_products(out.plan, a.map(), b.map(), out.c, counts, mask, options.flops_per_byte);
+    }
   }
   out.mask = mask;
-  if (!options.nodes.empty()) share_within_nodes(out, a, b, options.nodes, counts);
+  if (!options.nodes.empty()) {
+    const auto have = [&](double bytes) {
+      auto& comm = *a.comm();
+      if (options.memory >= 0) return static_cast<double>(options.memory);
+      if (bytes * comm.size() <= kUnasked) return bytes;
+      return std::max(free_on_host(comm) - landings(a, b, options.prefetch), 0.0);
+    };
+    share_within_nodes(out, a, b, options.nodes, counts, {needed, have});
+  }
   return out;
 }
 
@@ -271,18 +305,36 @@ TileMatrix& right_of(const TilePlan& plan, TileMatrix& b, const TileProduct& pro
   return b;
 }
 
-std::vector<double> row_needs(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options) {
+RowNeeds::RowNeeds(TileMatrix& a, TileMatrix& b, const TileMultiplyOptions& options)
+    : a_(a.map()), b_(b.map()), options_(options) {
   const auto local = local_product(options.semiring, a.map().value, b.map().value, b.map().sparse);
-  const auto c = product_map(a.map(), b.map(), local->result());
-  require_fitting(a.map(), b.map(), c);
-  if (options.mask) require_mask(options.mask->map(), c);
-  std::vector<ProductCount> counts;
-  if (b.map().sparse) counts = count_products(a, b);
-  std::vector<double> out;
-  for (std::int64_t i = 0; i < c.down(); i += c.grid.rows)
-    out.push_back(need_of(a.comm()->rank(), c, counts, a.map().across(), options, i,
-                          std::min<std::int64_t>(c.down(), i + c.grid.rows))
-                      .bytes);
+  c_ = product_map(a.map(), b.map(), local->result());
+  require_fitting(a.map(), b.map(), c_);
+  if (options.mask) require_mask(options.mask->map(), c_);
+  if (!options.nodes.empty()) require_nodes(a, options);
+  if (b.map().sparse) counts_ = count_products(a, b);
+  for (std::int64_t i = 0; i < c_.down(); i += c_.grid.rows)
+    rows_.push_back(need_of(a.comm()->rank(), c_, counts_, a.map().across(), options, i,
+                            std::min<std::int64_t>(c_.down(), i + c_.grid.rows))
+                        .bytes);
+  landings_ = penstock::landings(a, b, options.prefetch);
+}
+
+std::vector<double> RowNeeds::shared(std::int64_t first, std::int64_t last) const {
+  std::vector<double> out(static_cast<std::size_t>(c_.grid.ranks()));
+  if (options_.nodes.empty()) return out;
+  const auto kept = options_.kept == Stationary::cover ? Stationary::c : options_.kept;
+  auto plan = plan_multiply(a_, b_, c_, kept, counts_, options_.mask ? &options_.mask->map() : nullptr,
+                            options_.replicas);
+  // `first` is a multiple of the grid's rows: what is left is the plan of these rows, whose order does not matter here.
+  std::erase_if(plan.products, [&](const TileProduct& p) { return p.i < first || p.i >= last; });
+  find_shares(plan, a_, b_, c_, options_.nodes, true);
+  std::vector<std::int64_t> copies(out.size());
+  for (const auto& copy : plan.copies)
+    copies[static_cast<std::size_t>(copy.rank)] += padded_to(most_bytes(copy, a_, b_), Arena::kAlignment);
+  out = bytes_of_node_sums(plan, c_, counts_);
+  const auto arena = static_cast<double>(*std::ranges::max_element(copies));  // is as large on all ranks
+  for (auto& bytes : out) bytes += arena;
   return out;
 }
 

@@ -24,7 +24,7 @@ constexpr double kPasses = 3;
 
 }  // namespace
 
-TileWork::TileWork(const TilePlan& prepared, TileMatrix& a, const TileMatrix& b, TileMail& mail, Steal steal,
+TileWork::TileWork(const TilePlan& prepared, TileMatrix& a, TileMatrix& b, TileMail& mail, Steal steal,
                    std::uint64_t seed)
     : prepared_(prepared),
       plan_(prepared.plan),
@@ -47,6 +47,7 @@ TileWork::TileWork(const TilePlan& prepared, TileMatrix& a, const TileMatrix& b,
       const auto n = in_turn(g, first, turn);
       const auto& p = product(n);
       if (p.owner == me_) own_.push_back(n);
+      else if (steal_ == Steal::none || !within_node(p)) continue;
       else if (steal_ == Steal::random) others.push_back(n);
       else if (steal_ == Steal::locality &&
                (left_of(p).mine(p.i, p.k) || b.mine(p.k, p.j) || c_.owner(p.i, p.j) == me_))
@@ -63,6 +64,17 @@ TileWork::TileWork(const TilePlan& prepared, TileMatrix& a, const TileMatrix& b,
     if (auto& found = near[static_cast<std::size_t>(r)]; !found.empty())
       victims_.push_back({r, std::move(found)});
   }
+}
+
+/// Whether another rank can do a product without a byte between nodes: it is the same node's, and all of its tiles are there, or
+/// shared there.
+bool TileWork::within_node(const TileProduct& p) const {
+  if (plan_.nodes.empty()) return true;
+  const auto near = [&](int rank) {
+    return plan_.nodes[static_cast<std::size_t>(rank)] == plan_.nodes[static_cast<std::size_t>(me_)];
+  };
+  return near(p.owner) && near(left_of(p).owner(p.i, p.k)) && near(right_of(p).owner(p.k, p.j)) &&
+         near(receiver(plan_, c_, p)) && (!prepared_.mask || near(c_.owner(p.i, p.j)));
 }
 
 /// The product of a stationary tile that its owner begins with. Nothing hides what a rank's very first product waits for:
@@ -109,7 +121,8 @@ std::int64_t TileWork::open_own() {
 
 Span TileWork::take(std::int64_t n, const TileTimes& so_far) {
   const auto& p = product(n);
-  if (steal_ == Steal::none) return std::exchange(whole_, n) == n ? Span{0, 0} : Span{0, p.parts};
+  if (steal_ == Steal::none)
+    return std::exchange(whole_, n) == n ? Span{0, 0} : Span{p.first_part, p.first_part + p.parts_here()};
   const auto there = rest(p);
   if (there <= 0) return {0, 0};
   if (p.owner != me_) say_idle();  // all of its own have been done

@@ -16,11 +16,11 @@ namespace penstock {
 /// which its owner reaches last and which follow one another in a tile of C, and opens only those of which it will have moved
 /// tiles and a result before their owner has done what is left. `random`: the products of any stationary tile, in random
 /// order. Where more ranks are threads than there are CPUs, one that is done leaves its CPU to others: it robs only once fewer
-/// are at work than there are CPUs.
+/// are at work than there are CPUs. Where products know of nodes, what is robbed stays within a node.
 class TileWork {
  public:
   static constexpr std::int64_t kNone = -1;
-  TileWork(const TilePlan& plan, TileMatrix& a, const TileMatrix& b, TileMail& mail, Steal steal,
+  TileWork(const TilePlan& plan, TileMatrix& a, TileMatrix& b, TileMail& mail, Steal steal,
            std::uint64_t seed);
   /// Words of the arena that claims need.
   static std::int64_t counters(const MultiplyPlan& plan) { return plan.turns() + 2; }
@@ -52,11 +52,12 @@ class TileWork {
   std::int64_t rob_any(const TileTimes& so_far);
 
   const TileMatrix& left_of(const TileProduct& p) const { return penstock::left_of(prepared_, a_, p); }
+  const TileMatrix& right_of(const TileProduct& p) const { return penstock::right_of(prepared_, b_, p); }
+  bool within_node(const TileProduct& p) const;
 
   const TilePlan& prepared_;
   const MultiplyPlan& plan_;
-  TileMatrix& a_;
-  const TileMatrix& b_;
+  TileMatrix &a_, &b_;
   const TileMap& c_;
   TileMail& mail_;
   Steal steal_;

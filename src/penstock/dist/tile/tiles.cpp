@@ -97,7 +97,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       end += padded_to(map_.bytes(i, j), kTileAlign);
     }
   transport_ = make_(comm_, *std::max_element(used.begin(), used.end()), 0);
-  map_.gathers = transport_->gets_rows(), map_.range_bytes = transport_->range_bytes();
+  map_.gathers = gathers_ && transport_->gets_rows(), map_.range_bytes = transport_->range_bytes();
   held_.clear(), held_on_host_.clear(), columns_met_.clear(), memos_.clear(), split_ = nullptr;
   pool_ = nullptr;
   std::int64_t largest = 0;
@@ -124,7 +124,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       }
     }
   if (on_device())
-    pool_ = std::make_shared<TileHere::Pool>(TileHere::Pool{device_place(where()), largest, {}});
+    pool_ = std::make_shared<TileHere::Pool>(TileHere::Pool{device_place(where()), largest, 0, {}});
   if (map_.sparse && filled == Filled::host) share_spans();
   transport_->barrier();
 }

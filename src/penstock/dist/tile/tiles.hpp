@@ -189,17 +189,24 @@ class TileHere {
  private:
   friend class TileMatrix;
   /// Memory where gets of a device's tiles land, again and again: it takes long to ask for, and freeing it waits for all
-  /// that the device does. Every piece has room for the largest tile.
+  /// that the device does. Pieces have few sizes (landing_bytes), so that a later get finds one that fits.
   struct Pool {
+    struct Piece {
+      std::int64_t bytes = 0;
+      std::shared_ptr<void> memory;
+    };
     Place place;
-    std::int64_t each = 0;
-    std::vector<std::shared_ptr<void>> free;
+    std::int64_t each = 0, kept = 0;  // bytes of the largest tile, and of the pieces that are free
+    std::vector<Piece> free;
+    Piece take(std::int64_t bytes);
+    void give_back(Piece piece);
   };
   /// Where a get lands. It lives until the get has ended.
   struct Landing {
     std::shared_ptr<Transport> transport;
     std::shared_ptr<void> memory;
     std::shared_ptr<Pool> pool;  // takes the memory back; null: the memory is freed
+    std::int64_t bytes = 0;      // of a piece of the pool
     Transport::Ticket ticket = 0;
     Span rows;       // the rows that are fetched; the memory on the host ends behind the last of them
     TileRows named;  // null: all of `rows`
@@ -213,6 +220,14 @@ class TileHere {
   const std::byte* own_ = nullptr;
   std::shared_ptr<Landing> landing_;
 };
+
+/// Bytes of the piece of a device's memory where so many bytes land, if the largest tile has `largest`: a power of two below half
+/// of it, so that row offsets and few rows take no memory of a whole tile.
+constexpr std::int64_t landing_bytes(std::int64_t bytes, std::int64_t largest) {
+  std::int64_t size = 4096;
+  while (size < bytes) size *= 2;
+  return 2 * size <= largest ? size : std::max(bytes, largest);
+}
 
 /// Makes a transport with arenas of so many bytes; `zeroed` is that of make_transport().
 using MakeTransport =
@@ -256,8 +271,11 @@ class TileMatrix {
   const std::shared_ptr<TileMailbox>& mailbox() const { return mailbox_; }  // never null
   /// Its entries in two parts (tile_cover.hpp), once a product has made them; null before, and after renew_tiles().
   std::shared_ptr<TileSplit>& split() { return split_; }
-  /// Whether single rows of its tiles travel, where the transport can do that. All ranks say the same.
-  void gather_rows(bool wanted) { map_.gathers = wanted && transport_->gets_rows(); }
+  /// Whether single rows of its tiles travel, where the transport can do that; renewed tiles keep to it. All ranks say the same.
+  void gather_rows(bool wanted) {
+    gathers_ = wanted;
+    map_.gathers = wanted && transport_->gets_rows();
+  }
   bool mine(std::int64_t i, std::int64_t j) const { return owner(i, j) == comm_->rank(); }
   /// The rank that has the tile.
   int owner(std::int64_t i, std::int64_t j) const {
@@ -332,6 +350,7 @@ class TileMatrix {
 
   std::shared_ptr<Comm> comm_;
   TileMap map_;
+  bool gathers_ = true;  // whether single rows should travel
   MakeTransport make_;
   std::shared_ptr<Transport> transport_;
   void lay_out(const Fill& fill, Filled filled);  // shares the entries of own tiles, makes the arena
