@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.tensors import host_array, torch_layout
+from penstock._choices import SHORT_FLOATS
 
 VALUE_TYPES = tuple(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
 MAX_COLS = 2**31 - 1
@@ -112,6 +113,14 @@ def _as_int64(index: Any, name: str) -> np.ndarray:
     return index
 
 
+def not_a_value_type(dtype: Any) -> str:
+    """What an error says of a type that arrays of values do not have."""
+    text = f"dtype={dtype} is not supported: choose bool, " + ", ".join(t.name for t in VALUE_TYPES)
+    if str(dtype) in SHORT_FLOATS:
+        text += f"; A.store_as({str(dtype)!r}) rounds values to 16 bits"
+    return text
+
+
 def split_values(data: Any, dtype: Any) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(values, keep): values is None for a pattern; keep is a mask where explicit False entries must go."""
     data = as_array(data)
@@ -121,9 +130,7 @@ def split_values(data: Any, dtype: Any) -> tuple[np.ndarray | None, np.ndarray |
         return None, None if keep.all() else keep
     target = result_dtype(data.dtype) if wanted is None else wanted
     if target not in VALUE_TYPES:
-        raise TypeError(
-            f"dtype={target} is not supported: choose bool, float32, float64, complex64 or complex128"
-        )
+        raise TypeError(not_a_value_type(target))
     return as_type(data, target, "data", asked=wanted is not None), None
 
 
