@@ -170,6 +170,10 @@ def solve(
         if target is not None:
             a = a.astype(target)
         b = _right_hand_side(rhs, a.shape[0], vector_dtype(a), seed)
+        if out is not None and out.suffix == ".parquet" and vector_dtype(a, b).kind == "c":
+            raise ui.InputError(
+                f"--out {out}: x is complex, and Parquet has no complex numbers: take .npy or .csv"
+            )
         step.next("preparing")
         begin = time.perf_counter()
         choice = choose(a, method, precond, shift, blocks)

@@ -142,6 +142,10 @@ class AMG(ToldByLevels, Preconditioner):
         ValueError where the pattern differs, and as for a new AMG.
         """
         a = _level_entries(A, self.gpu is not None)
+        if is_complex(a) and self._kind.kind != "c":
+            raise TypeError(
+                f"A is {a.dtype}, and the AMG's levels are {self._kind}: make a new AMG, or give A.real"
+            )
         if is_complex(a):
             require_complex_rows(a)
         finest = None

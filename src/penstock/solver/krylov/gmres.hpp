@@ -16,6 +16,9 @@
 // the number of vectors.
 namespace penstock {
 
+/// A cycle that reduces the residual by no more than this part of it begins the next one where it began itself.
+inline constexpr double kNoProgress = 1e-10;
+
 /// Vectors that the method keeps: the basis, u, and M v of the last vector, or of all.
 constexpr int gmres_vectors(int kept, bool flexible = false) { return flexible ? 2 * kept + 2 : kept + 3; }
 
@@ -96,8 +99,15 @@ SolveResult gmres_on(W& work, int kept, bool flexible = false) {
       norm = work.norm();
     } else {
       norm = work.residual(r);
-      if (work.small(norm)) work.end(Stop::converged, "converged");
       work.correct(norm);
+      if (work.small(norm)) {
+        work.end(Stop::converged, "converged");
+      } else if (!exhausted && work.more() && !(norm < (1 - kNoProgress) * before)) {
+        work.end(Stop::stagnated, "stagnated: a cycle left the residual at " + work.number(norm) + ", above " +
+                                      work.number(work.target()) +
+                                      ": take a larger restart or another M, or a larger rtol where this is "
+                                      "rounding");
+      }
     }
     if (exhausted && !work.small(norm) && !(norm < Outcome::kProgress * before))
       work.end(Stop::singular,
