@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,7 @@ class AMG(ToldByLevels, Preconditioner):
         a = _level_entries(A, True)
         n, kind = a.shape[0], _type(a, dtype)
         if kind.kind == "c":
+            a = _entries(a, "AMG")
             require_complex_rows(a)
             options |= {"block": 2 * options["block"], "max_coarse": 2 * options["max_coarse"]}
         if n % block_size:
@@ -185,12 +187,26 @@ class AMG(ToldByLevels, Preconditioner):
         """Levels, complexities, the bytes that are kept, and those that a cycle reads; of a matrix that is streamed
         also the bytes of the link and the seconds that the planner foretells."""
         told, finest = self._explanation(), self._finest
+        if self._kind.kind == "c":
+            told = replace(told, bytes=told.bytes + self._complex_bytes())
         if finest is None:
             return told
         return with_link(told, finest.plan, self._hierarchy, finest.matrix.nbytes)
 
     def _matrix(self, level: int) -> csr_array:
         return csr_array._wrap(self._hierarchy.matrix(level))
+
+    def _complex_bytes(self) -> int:
+        """Of the complex matrices that cycles multiply by, beside those of parts: A, P and R of each level."""
+        last = self._hierarchy.levels - 1
+        kept = [self._matrix(level) for level in range(last + 1)]
+        kept += [
+            p
+            for level in range(last)
+            for p in (self._prolongator(level), self._prolongator(level).T)
+        ]
+        entry = 4 + 2 * np.dtype(self._words[2]).itemsize
+        return sum(m.nnz // 4 * entry + 8 * (m.shape[0] // 2 + 1) for m in kept)
 
     def _prolongator(self, level: int) -> csr_array:
         return csr_array._wrap(self._hierarchy.prolongator(level))

@@ -75,6 +75,7 @@ def test_other_types_updates_and_reports():
     assert info == 0 and x.dtype == np.complex64
     M = ps.linalg.AMG(ps.csr_array(A), near)
     told = M.explain()
+    assert told.bytes > (20 + 48) * A.nnz  # the complex entries, and those of parts
     assert (
         told.levels[0] == (900, A.nnz) and told.cycle_bytes > 20 * A.nnz and "V cycle" in str(told)
     )
