@@ -43,6 +43,23 @@ constexpr std::complex<double> conjugate(std::complex<double> v) { return {v.rea
 inline bool finite(double v) { return std::isfinite(v); }
 inline bool finite(std::complex<double> v) { return std::isfinite(v.real()) && std::isfinite(v.imag()); }
 
+/// The parts of y plus a times those of x, of complex numbers, in a form that compilers turn into vectors.
+template <class C>
+void add_times(C a, const C* __restrict x, C* __restrict y, std::int64_t n) {
+  using R = RealOf<C>;
+  constexpr int kLanes = 8;
+  const R real = a.real(), cross[2] = {-a.imag(), a.imag()};
+  const R* __restrict p = parts_of(x);
+  R* __restrict q = parts_of(y);
+  std::int64_t i = 0;
+  for (; i + kLanes <= 2 * n; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) q[i + l] += real * p[i + l] + cross[l & 1] * p[i + (l ^ 1)];
+  for (; i < 2 * n; i += 2) {
+    q[i] += real * p[i] + cross[0] * p[i + 1];
+    q[i + 1] += real * p[i + 1] + cross[1] * p[i];
+  }
+}
+
 /// a b without the branches by which std::complex looks for infinities.
 template <class T>
 constexpr T times(T a, T b) {
@@ -62,20 +79,26 @@ ScalarOf<T> inner(const T* x, const T* y, std::int64_t n) {
   if constexpr (kParts<T> == 1) {
     return dot(x, y, n);
   } else {
-    constexpr int kLanes = 4;
-    double re[kLanes] = {}, im[kLanes] = {};
+    // Products of parts with those of y and with those of y exchanged: compilers turn both into vectors.
+    constexpr int kLanes = 8;
+    double same[kLanes] = {}, crossed[kLanes] = {};
     const auto* p = parts_of(x);
     const auto* q = parts_of(y);
-    const auto add = [&](std::int64_t i, int l) {
-      const auto a = static_cast<double>(p[2 * i]), b = static_cast<double>(p[2 * i + 1]);
-      const auto c = static_cast<double>(q[2 * i]), d = static_cast<double>(q[2 * i + 1]);
-      re[l] += a * c + b * d, im[l] += a * d - b * c;
-    };
     std::int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes)
-      for (int l = 0; l < kLanes; ++l) add(i + l, l);
-    for (; i < n; ++i) add(i, 0);
-    return {(re[0] + re[1]) + (re[2] + re[3]), (im[0] + im[1]) + (im[2] + im[3])};
+    for (; i + kLanes <= 2 * n; i += kLanes)
+      for (int l = 0; l < kLanes; ++l) {
+        const auto v = static_cast<double>(p[i + l]);
+        same[l] += v * static_cast<double>(q[i + l]);
+        crossed[l] += v * static_cast<double>(q[i + (l ^ 1)]);
+      }
+    for (int l = 0; i < 2 * n; ++i, l ^= 1) {
+      const auto v = static_cast<double>(p[i]);
+      same[l] += v * static_cast<double>(q[i]);
+      crossed[l] += v * static_cast<double>(q[l == 0 ? i + 1 : i - 1]);
+    }
+    double re = 0, im = 0;
+    for (int l = 0; l < kLanes; l += 2) re += same[l] + same[l + 1], im += crossed[l] - crossed[l + 1];
+    return {re, im};
   }
 }
 

@@ -61,7 +61,9 @@ class Sweeper {
 /// y += a x
 template <class T>
 void axpy(T a, const T* __restrict x, T* __restrict y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] += times(a, x[i]);
+  if constexpr (kParts<T> == 1)
+    for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+  else add_times(a, x, y, n);
 }
 /// y = x + b y
 template <class T>
