@@ -103,8 +103,8 @@ SolveResult gmres_on(W& work, int kept, bool flexible = false) {
       if (work.small(norm)) {
         work.end(Stop::converged, "converged");
       } else if (!exhausted && work.more() && !(norm < (1 - kNoProgress) * before)) {
-        work.end(Stop::stagnated, "stagnated: a cycle left the residual at " + work.number(norm) + ", above " +
-                                      work.number(work.target()) +
+        work.end(Stop::stagnated, "stagnated: a cycle left the residual at " + work.number(norm) +
+                                      ", above " + work.number(work.target()) +
                                       ": take a larger restart or another M, or a larger rtol where this is "
                                       "rounding");
       }
