@@ -10,6 +10,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.tensors import host_array, torch_layout
+from penstock._choices import SHORT_FLOATS
 
 VALUE_TYPES = tuple(np.dtype(t) for t in ("float32", "float64", "complex64", "complex128"))
 MAX_COLS = 2**31 - 1
@@ -31,13 +32,19 @@ def result_dtype(*dtypes: Any) -> np.dtype:
     return dtype
 
 
+def not_a_value_type(dtype: Any) -> str:
+    """What an error says of a type that arrays of values do not have."""
+    text = f"dtype={dtype} is not supported: choose bool, " + ", ".join(t.name for t in VALUE_TYPES)
+    if str(dtype) in SHORT_FLOATS:
+        text += f"; A.store_as({str(dtype)!r}) rounds values to 16 bits"
+    return text
+
+
 def checked_dtype(dtype: Any) -> np.dtype:
     """A type that a matrix may have, of what the caller asked for."""
     found = np.dtype(dtype)
     if found != np.bool_ and found not in VALUE_TYPES:
-        raise TypeError(
-            f"dtype={found} is not supported: choose bool, float32, float64, complex64 or complex128"
-        )
+        raise TypeError(not_a_value_type(found))
     return found
 
 

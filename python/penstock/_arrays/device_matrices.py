@@ -20,6 +20,7 @@ from penstock._arrays.convert import (
     VALUE_TYPES,
     check_shape,
     checked,
+    not_a_value_type,
     result_dtype,
 )
 from penstock._arrays.tensors import torch_layout
@@ -214,9 +215,7 @@ def values_of(data: Any, dtype: Any, ops: Any, name: str = "data") -> tuple[Any,
         return None, None if bool(keep.all()) else keep
     target = result_dtype(kind) if wanted is None else wanted
     if target not in VALUE_TYPES:
-        raise TypeError(
-            f"dtype={target} is not supported: choose bool, float32, float64, complex64 or complex128"
-        )
+        raise TypeError(not_a_value_type(target))
     if kind == target:
         return data, None
     checked(np.empty(0, kind), target, name, asked=wanted is not None)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arrays.convert import as_array, from_anything, result_dtype
+from penstock._arrays.convert import as_array, from_anything, not_a_value_type, result_dtype
 from penstock._arrays.device_matrices import from_device
+from penstock._choices import SHORT_FLOATS
 from penstock._matrix.arithmetic import Arithmetic, is_number
 from penstock._matrix.changing import Changing
 from penstock._matrix.conversions import Converted
@@ -423,6 +424,8 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
     def astype(self, dtype: Any, casting: Any = "unsafe", copy: bool = False) -> csr_array:
         """The same entries with values of another type; bool keeps where values are not zero. `casting` is NumPy's
         rule; with `copy` the result shares nothing with the matrix."""
+        if isinstance(dtype, str) and dtype in SHORT_FLOATS:
+            raise TypeError(not_a_value_type(dtype))
         dtype = np.dtype(dtype)
         if not np.can_cast(self.dtype, dtype, casting):
             raise TypeError(

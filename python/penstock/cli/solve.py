@@ -60,7 +60,7 @@ def _write(x: np.ndarray, path: Path) -> None:
         if path.suffix == ".npy":
             np.save(file, x)
         elif path.suffix == ".csv":
-            np.savetxt(file, x, fmt="%.17g" if x.dtype == np.float64 else "%.9g")
+            np.savetxt(file, x, fmt="%.9g" if x.dtype in (np.float32, np.complex64) else "%.17g")
         else:
             import polars as pl
 
@@ -68,12 +68,13 @@ def _write(x: np.ndarray, path: Path) -> None:
 
 
 def _check(a: Any, x: np.ndarray, b: np.ndarray, target: float) -> dict[str, Any]:
-    """The residual by SciPy in float64."""
-    s = a.to_scipy().astype(np.float64)
-    residual = float(np.linalg.norm(b.astype(np.float64) - s @ x.astype(np.float64)))
+    """The residual by SciPy in double precision."""
+    wide = np.result_type(x.dtype, np.float64)
+    s = a.to_scipy().astype(wide)
+    residual = float(np.linalg.norm(b.astype(wide) - s @ x.astype(wide)))
     # float32 vectors know their residual to a few units of float32 only.
     noise = 0.0
-    if x.dtype == np.float32:
+    if x.dtype in (np.float32, np.complex64):
         noise = 8 * float(np.finfo(np.float32).eps * np.linalg.norm(abs(s) @ abs(x) + abs(b)))
     return {
         "residual": residual,
@@ -150,7 +151,7 @@ def solve(
     import time
 
     import penstock as ps
-    from penstock.linalg._operators import real_dtype
+    from penstock.linalg._operators import vector_dtype
 
     for value, known, name in ((method, METHODS, "method"), (precond, PRECONDITIONERS, "precond")):
         if value not in known:
@@ -168,7 +169,11 @@ def solve(
         a = read_matrix(file)
         if target is not None:
             a = a.astype(target)
-        b = _right_hand_side(rhs, a.shape[0], real_dtype(a), seed)
+        b = _right_hand_side(rhs, a.shape[0], vector_dtype(a), seed)
+        if out is not None and out.suffix == ".parquet" and vector_dtype(a, b).kind == "c":
+            raise ui.InputError(
+                f"--out {out}: x is complex, and Parquet has no complex numbers: take .npy or .csv"
+            )
         step.next("preparing")
         begin = time.perf_counter()
         choice = choose(a, method, precond, shift, blocks)

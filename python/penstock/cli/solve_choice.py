@@ -30,6 +30,7 @@ class Choice:
     m: Any
     why: str  # "" where everything was asked for
     tried: list[str]  # that could not be made
+    real: bool = True
 
     def __str__(self) -> str:
         words = self.method if self.precond == "none" else f"{self.method} with {self.precond}"
@@ -50,7 +51,7 @@ def make(name: str, a: Any, shift: float, blocks: int | None) -> Any:
 
 def choose(a: Any, method: str, precond: str, shift: float, blocks: int | None) -> Choice:
     """cg for matrices that look positive definite, else bicgstab; for cg IC(0), with a shift where it needs one, else
-    ILU(0); Jacobi where there is no factor."""
+    ILU(0); Jacobi where there is no factor, and for complex matrices."""
     if shift and precond not in ("auto", "block_jacobi", "ilu0", "ic0"):
         raise ui.InputError("--shift is for --precond block_jacobi, ilu0 and ic0")
     if blocks is not None and precond != "block_jacobi":
@@ -59,31 +60,34 @@ def choose(a: Any, method: str, precond: str, shift: float, blocks: int | None) 
     if method == "auto":
         positive, why = _looks_positive(a)
         method = "cg" if positive else "bicgstab"
+    real = a.dtype.kind != "c"
     if precond != "auto":
-        return Choice(method, precond, shift, make(precond, a, shift, blocks), why, [])
+        return Choice(method, precond, shift, make(precond, a, shift, blocks), why, [], real)
     first = "ic0" if method in SYMMETRIC else "ilu0"
+    factors = [(first, s) for s in ((shift,) if shift else SHIFTS)] if real else []
     tried: list[str] = []
-    for name, by in (*((first, s) for s in ((shift,) if shift else SHIFTS)), ("jacobi", 0.0)):
+    for name, by in (*factors, ("jacobi", 0.0)):
         try:
-            return Choice(method, name, by, make(name, a, by, None), why, tried)
+            return Choice(method, name, by, make(name, a, by, None), why, tried, real)
         except (ValueError, MemoryError) as error:
             words = name + (f", shift {by:g}" if by else "")
             tried.append(f"{words}: {str(error).split(': ', 1)[-1].split(';')[0]}")
-    return Choice(method, "none", 0.0, None, why, tried)
+    return Choice(method, "none", 0.0, None, why, tried, real)
 
 
 def _looks_positive(a: Any) -> tuple[bool, str]:
     from penstock._check.stats import CHUNK
     from penstock._check.symmetry import EXACT_LIMIT, symmetry
 
-    if a.shape[0] != a.shape[1] or a.dtype.kind == "c":
+    if a.shape[0] != a.shape[1]:
         return False, ""  # the solver says what is wrong with it
+    wanted = "Hermitian" if a.dtype.kind == "c" else "symmetric"
     canonical = bool(a.has_canonical_format)
-    if symmetry(a, canonical, not canonical, EXACT_LIMIT, CHUNK).kind != "symmetric":
-        return False, "not symmetric"
-    if not (np.asarray(a.diagonal()) > 0).all():
-        return False, "symmetric, but the diagonal is not positive"
-    return True, "symmetric, with a positive diagonal"
+    if symmetry(a, canonical, not canonical, EXACT_LIMIT, CHUNK).kind != wanted.lower():
+        return False, f"not {wanted}"
+    if not (np.asarray(a.diagonal()).real > 0).all():
+        return False, f"{wanted}, but the diagonal is not positive"
+    return True, f"{wanted}, with a positive diagonal"
 
 
 def limit_of(maxiter: int | None, n: int, method: str, restart: int | None) -> tuple[int, int]:
@@ -102,7 +106,10 @@ def advice(choice: Choice, info: Any, asked: bool, limit: int) -> list[str]:
     by_default = "" if asked else ", the limit where --maxiter is not given"
     ran_out = info > 0 and "stagnated" not in info.reason
     factor = "ic0" if choice.method in SYMMETRIC else "ilu0"
-    if any(one.startswith(factor) for one in choice.tried):  # there is none, whatever the shift
+    if not choice.real:
+        if choice.precond not in ("jacobi", "amg"):
+            ideas.append("--precond jacobi")
+    elif any(one.startswith(factor) for one in choice.tried):  # there is none, whatever the shift
         ideas.append("--precond block_jacobi")
     elif choice.precond not in ("ic0", "ilu0"):
         ideas.append(f"--precond {factor} (with --shift 0.01 where it breaks down)")
@@ -110,10 +117,13 @@ def advice(choice: Choice, info: Any, asked: bool, limit: int) -> list[str]:
         ideas.append("--precond block_jacobi")
     if choice.method in SYMMETRIC and choice.precond != "amg" and info > 0:
         ideas.append("--precond amg, for matrices of grids and meshes")
-    if choice.precond == "none":
+    if choice.precond == "none" and choice.real:
         ideas.append("--precond jacobi")
     if choice.method in SYMMETRIC and info < 0:
-        ideas.append("--method bicgstab --precond ilu0: the matrix or M is not positive definite")
+        with_m = "ilu0" if choice.real else "jacobi"
+        ideas.append(
+            f"--method bicgstab --precond {with_m}: the matrix or M is not positive definite"
+        )
     if choice.method in RESTARTED:
         ideas.append("--method bicgstab, or a larger --restart")
     if choice.method == "bicgstab":

@@ -14,7 +14,14 @@ from penstock.dist._precondition.named import by_name, in_host_memory
 from penstock.linalg._checks import count, tolerance
 from penstock.linalg._info import SolveInfo
 
-__all__ = ["can_stay", "described", "kind_of", "solve_beside", "why_no_room"]
+__all__ = [
+    "can_stay",
+    "described",
+    "kind_of",
+    "refuse_beside",
+    "solve_beside",
+    "why_no_room",
+]
 
 VECTORS = 14  # at most, that cg, pipecg and bicgstab take, with b, x and what M takes
 
@@ -38,6 +45,15 @@ def can_stay(a: Any, b: Any, x0: Any, m: Any, callback: Any, checkpoint: Any) ->
         here = here and (m is None or (isinstance(m, str) and not in_host_memory(m)))
     not_here, any_there = any_rank(a.comm, [not here, there])
     return not not_here, not not_here and any_there
+
+
+def refuse_beside(method: str, there: bool) -> None:
+    """For methods whose vectors are in host memory. `there`: b or x0 is on a GPU, on some rank."""
+    if there:
+        raise TypeError(
+            f"{method} over ranks has its vectors in host memory, and b or x0 is on a GPU: give them in host memory "
+            "(b.get() of CuPy, b.cpu() of PyTorch), or take gmres"
+        )
 
 
 def solve_beside(

@@ -36,9 +36,18 @@ from penstock.dist._preconditioners import (
     Chebyshev,
     Jacobi,
 )
-from penstock.dist._solve_gpu import can_stay, described, kind_of, solve_beside, why_no_room
+from penstock.dist._solve.columns import of_cycles, require_callback_type, solve_columns
+from penstock.dist._solve_gpu import (
+    can_stay,
+    described,
+    kind_of,
+    refuse_beside,
+    solve_beside,
+    why_no_room,
+)
 from penstock.linalg._checks import count, tolerance, vector
-from penstock.linalg._info import SolveInfo, join, make_info
+from penstock.linalg._info import SolveInfo, make_info
+from penstock.linalg._names import METHODS
 from penstock.linalg._operators import PREPARE_AFTER, as_matrix, as_op, real_dtype
 
 __all__ = [
@@ -52,6 +61,7 @@ __all__ = [
     "SolveInfo",
     "bicgstab",
     "cg",
+    "fgmres",
     "gmres",
     "pipecg",
 ]
@@ -152,6 +162,9 @@ def _solve_alike(
 ) -> tuple[np.ndarray, SolveInfo]:
     """_solve of arguments that are the same on all ranks."""
     on_device, beside = can_stay(A, b, x0, M, callback, checkpoint)
+    if not METHODS[method].core:
+        refuse_beside(method, beside)
+        on_device = False
     if beside:
         return solve_beside(method, A, b, x0, rtol, atol, maxiter, M, restart)
     comm, n, owned = A.comm, max(A.shape[0], 1), len(A.rows)
@@ -209,7 +222,7 @@ def _solve_alike(
     settings: dict[str, Any] = {
         "rtol": given["rtol"],
         "atol": given["atol"],
-        "maxiter": int(given["maxiter"]) * (kept if method == "gmres" and not legacy else 1),
+        "maxiter": int(given["maxiter"]) * (kept if METHODS[method].kept and not legacy else 1),
         "restart": kept,
         "starts_at_zero": not (guess and any_rank(comm, x.any())[0]),
         "callback": None,
@@ -218,7 +231,7 @@ def _solve_alike(
     if callback is not None:
         settings["callback"] = lambda iteration, residual: callback(x, residual, iteration, norm)
     if rhs.ndim == 2:
-        return x, _solve_columns(A, op, m, rhs, x, settings)
+        return x, solve_columns(A, op, m, rhs, x, settings)
     states = None
     if path is not None:
         rows = np.asarray(A.rows, dtype=np.int64)
@@ -228,7 +241,7 @@ def _solve_alike(
             "rows": A.shape[0],
             "nonzeros": int(A.nnz),
             "dtype": dtype.name,
-            "restart": kept if method == "gmres" else 0,
+            "restart": kept if METHODS[method].kept else 0,
             "checksum of b": checksum(comm, rows, rhs),
         }
         tied = method in ("cg", "pipecg") and about["M"].lower() not in _OF_ANY_OWNERS
@@ -247,26 +260,6 @@ def _solve_alike(
         if info.converged:
             states.remove()
     return x, info
-
-
-def _solve_columns(
-    a: Any, op: Any, m: Any, rhs: np.ndarray, x: np.ndarray, settings: dict[str, Any]
-) -> SolveInfo:
-    """Columns one after the other in memory, as the core has them; x receives the result at each callback, too."""
-    k = rhs.shape[1]
-    columns = np.ascontiguousarray(x.T).reshape(-1)
-    call = settings["callback"]
-
-    def bring_back(*at: Any) -> None:
-        x[:] = columns.reshape(k, -1).T
-        call(*at)
-
-    if call is not None:
-        settings = {**settings, "callback": bring_back}
-    b = np.ascontiguousarray(rhs.T).reshape(-1)
-    results = _core.dist_solve("cg", a._core, op, m, b, columns, k, settings)
-    x[:] = columns.reshape(k, -1).T
-    return join([make_info(r, op) for r in results])
 
 
 def _plain(callback: Callback | None) -> Any:
@@ -441,13 +434,6 @@ def gmres(
     more after the one before.
     """
 
-    def call(x: np.ndarray, residual: float, iteration: int, norm: float) -> None:
-        if callback_type == "x":
-            if iteration == 0:
-                callback(x)  # type: ignore[misc]
-        elif iteration > 0:
-            callback(residual / (norm or 1.0))  # type: ignore[misc]
-
     def check() -> None:
         if callback_type not in (None, "x", "pr_norm", "legacy"):
             raise ValueError(
@@ -456,7 +442,7 @@ def gmres(
 
     agreed(A.comm, check)
     legacy = callback is not None and callback_type in (None, "legacy")
-    wanted = call if callable(callback) else callback
+    wanted = of_cycles(callback, callback_type == "x")
     return _solve(
         "gmres",
         A,
@@ -472,4 +458,28 @@ def gmres(
         checkpoint_every,
         restart=restart,
         legacy=legacy,
+    )
+
+
+def fgmres(
+    A: Any,
+    b: Any,
+    x0: Any = None,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int | None = None,
+    maxiter: int | None = None,
+    M: Any = None,
+    callback: Callable[..., object] | None = None,
+    callback_type: str = "pr_norm",
+    prepare: bool = True,
+) -> tuple[np.ndarray, SolveInfo]:
+    """Flexible GMRES (Saad 1993): `gmres`'s parameters without checkpoints, for an M that may be another map each time,
+    such as AMG(A, cycle="K"). Vectors are in host memory, also where A is on GPUs; 2 `restart` of them are kept."""
+    require_callback_type(A.comm, callback_type)
+    wanted = of_cycles(callback, callback_type == "x")
+    return _solve(
+        *("fgmres", A, b, x0, rtol, atol, maxiter, M, wanted, prepare, None, EVERY),
+        restart=restart,
     )

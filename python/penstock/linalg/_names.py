@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 class Method(NamedTuple):
     """`products` with A and `vectors` read or written, an iteration; `kept` more vectors for each that a restarted
-    method keeps. `core`: it runs in C++. `text` says what it is for."""
+    method keeps. `core`: its vectors may be on a GPU, and `refine` takes it. `text` says what it is for."""
 
     module: str
     products: int
@@ -36,22 +36,23 @@ class Kind(NamedTuple):
     """A preconditioner's class, as module and name, and what making one takes of a CPU, in seconds a nonzero: the least
     of six runs, a 64^3 Laplacian, G2_circuit and bcsstk18, which agreed to a factor of 1.5. `setup_gpu`: of a GPU,
     where it makes them: Laplacians of 128^3 and 256^3 on an H100 took 1.5 and 1.0 ns. `streams`: of a matrix that is
-    streamed, too."""
+    streamed, too. `complex`: of complex matrices, too."""
 
     module: str
     name: str
     setup: float
     setup_gpu: float | None = None
     streams: bool = False
+    complex: bool = False
 
 
 PRECONDITIONERS = {
-    "jacobi": Kind("preconditioners", "Jacobi", 1e-9),
+    "jacobi": Kind("preconditioners", "Jacobi", 1e-9, complex=True),
     "block_jacobi": Kind("preconditioners", "BlockJacobi", 5e-9),
     "ilu0": Kind("preconditioners", "ILU0", 35e-9),
     "ic0": Kind("preconditioners", "IC0", 30e-9),
-    "chebyshev": Kind("preconditioners", "Chebyshev", 30e-9),
-    "amg": Kind("multigrid", "AMG", 300e-9, 1.2e-9, True),
+    "chebyshev": Kind("preconditioners", "Chebyshev", 30e-9, complex=True),
+    "amg": Kind("multigrid", "AMG", 300e-9, 1.2e-9, True, True),
 }
 
 

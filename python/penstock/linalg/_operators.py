@@ -47,16 +47,39 @@ def real_dtype(a: Any, *others: Any) -> np.dtype:
     dtype = result_dtype(*dtypes) if dtypes else np.dtype(np.float64)
     if dtype.kind == "c":
         raise TypeError(
-            "this is built for real numbers: penstock.linalg.cg, bicgstab and gmres solve complex systems on one host"
+            "this is built for real numbers: the methods of penstock.linalg solve complex systems on one host"
         )
     return np.dtype(np.float32) if dtype == np.float32 else np.dtype(np.float64)
 
 
+def is_complex(*operands: Any) -> bool:
+    return any(t.kind == "c" for t in _types(*operands))
+
+
+def _types(*operands: Any) -> list[np.dtype]:
+    """Of those that have one, or are lists of numbers."""
+    listed = [np.asarray(x) if isinstance(x, (list, tuple)) else x for x in operands]
+    return [np.dtype(x.dtype) for x in listed if getattr(x, "dtype", None) is not None]
+
+
+def vector_dtype(a: Any, *others: Any) -> np.dtype:
+    """Of the vectors of a solve: float32 where A and the others are, else float64; where one is complex, complex64 or
+    complex128. What has no dtype (None, a name) does not count."""
+    if not is_complex(a, *others):
+        return real_dtype(a, *others[:1])
+    return result_dtype(*_types(a, *others))
+
+
 def matrix_op(a: csr_array, dtype: np.dtype, prepare: bool) -> Any:
-    if a.dtype == np.float64 and dtype == np.float32:
+    if a.dtype.kind == "f" and dtype in (np.float32, np.complex64):
         a = a.astype(np.float32)
     how = on_cpu(a, options.device_memory).lowered
     return _core.matrix_op(a._core, dtype.name, how, PREPARE_AFTER if prepare else -1)
+
+
+def multiplied_here(a: csr_array) -> bool:
+    """Whether products are the CPU's."""
+    return a.place != "device" and a._derived.stream_plans is None
 
 
 def function_op(matvec: Any, n: int, dtype: np.dtype, name: str) -> Any:
@@ -66,8 +89,8 @@ def function_op(matvec: Any, n: int, dtype: np.dtype, name: str) -> Any:
         value = np.asarray(matvec(x.copy()))
         if value.shape not in ((n,), (n, 1)):
             raise ValueError(f"{name} returned an array of shape {value.shape}, not ({n},)")
-        if value.dtype.kind == "c":
-            raise TypeError(f"{name} returned complex numbers; the solvers are built for real ones")
+        if value.dtype.kind == "c" and dtype.kind != "c":
+            raise TypeError(f"{name} returned complex numbers for a real vector: give a complex b")
         y[:] = value.reshape(n)
 
     return _core.function_op(n, dtype.name, call)
@@ -80,6 +103,6 @@ def as_op(a: Any, dtype: np.dtype, prepare: bool, name: str = "A") -> Any:
     if native is not None:
         if native.dtype == dtype.name:
             return native
-    elif isinstance(a, csr_array):
+    elif isinstance(a, csr_array) and (dtype.kind != "c" or multiplied_here(a)):
         return matrix_op(a, dtype, prepare)
     return function_op(a.matvec, n, dtype, f"{name}.matvec")

@@ -29,13 +29,14 @@ def preconditioner(m: Any, a: Any, n: int, dtype: np.dtype) -> Any:
 
 
 class System:
-    """The core's operators of A (`as_matrix`'s result, n x n) and M (what a solver's M may be), for vectors of `dtype`,
-    float32 or float64. `m` is M as an object with shape and matvec, or None."""
+    """The core's operators of A (`as_matrix`'s result, n x n) and M (what a solver's M may be), for vectors of `dtype`.
+    `m` is M as an object with shape and matvec, or None."""
 
     def __init__(self, a: Any, M: Any, dtype: np.dtype, prepare: bool) -> None:
         self.a, self.dtype, self.n = a, dtype, int(a.shape[0])
         self.m = preconditioner(M, a, self.n, dtype)
-        self.on_device = device_operator(a, dtype) if isinstance(a, csr_array) else None
+        there = isinstance(a, csr_array) and dtype.kind == "f"
+        self.on_device = device_operator(a, dtype) if there else None
         self.op = as_op(a, dtype, prepare) if self.on_device is None else self.on_device
         self._m_op = None if self.m is None else as_op(self.m, dtype, True, "M")
 

@@ -8,35 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from penstock._arrays.convert import as_array, result_dtype
+from penstock._arrays.convert import as_array
 from penstock.linalg import _on_gpu
-from penstock.linalg._checks import count, guess, limits_of, tolerance, vector
-from penstock.linalg._complex import is_complex
-from penstock.linalg._complex import solve as solve_by_scipy
+from penstock.linalg._checks import count, guess, limits_of, vector
 from penstock.linalg._info import SolveInfo, renumbered
-from penstock.linalg._operators import as_matrix, real_dtype, require_square
-from penstock.linalg._system import System, preconditioner
+from penstock.linalg._operators import as_matrix, require_square, vector_dtype
+from penstock.linalg._system import System
 
 Callback = Callable[[np.ndarray], object]
-
-
-def _solve_complex(
-    method: str, A: Any, b: Any, x0: Any, M: Any, maxiter: int | None, **settings: Any
-) -> tuple[np.ndarray, SolveInfo] | None:
-    """The solution where a complex number is among the operands, or None."""
-    a, b = as_matrix(A), as_array(b)
-    if not is_complex(a, b, M) and (x0 is None or isinstance(x0, str) or not np.iscomplexobj(x0)):
-        return None
-    n = require_square(a)
-    dtype = np.result_type(np.complex64, result_dtype(b.dtype), *([a.dtype] if a.dtype else []))
-    rhs = vector(b, n, dtype, "b", False)
-    m = preconditioner(M, a, n, np.dtype(dtype))
-    settings["rtol"] = tolerance(settings["rtol"], "rtol")
-    settings["atol"] = tolerance(settings["atol"], "atol")
-    if maxiter is not None:
-        settings["maxiter"] = count(maxiter, 1, "maxiter")
-    x0 = x0 if x0 is None or isinstance(x0, str) else vector(x0, n, dtype, "x0", False)
-    return solve_by_scipy(method, a, rhs, m, x0=x0, **settings)
 
 
 def _solve(
@@ -57,7 +36,7 @@ def _solve(
     a = as_matrix(A)
     n = require_square(a)
     b_array = as_array(b)
-    dtype = real_dtype(a, b_array)
+    dtype = vector_dtype(a, b_array, M, x0)
     rhs = vector(b_array, n, dtype, "b", many)
     # A Jacobi-like name needs entries, and everything is checked before long work begins.
     limits = limits_of(rtol, atol, maxiter, n, restart)
@@ -121,8 +100,7 @@ def cg(
     Parameters
     ----------
     A : csr_array, SciPy sparse array, dense array, or an object with shape and matvec (a LinearOperator)
-        n x n, symmetric (Hermitian) positive definite, which is not checked. Where a number is complex, SciPy's method
-        runs over our products, with one right-hand side; `info.residuals` are then those of the start and of the end.
+        n x n, symmetric (Hermitian, where it is complex) positive definite, which is not checked.
     b : array of shape (n,), (n, 1) or (n, k)
         k right-hand sides share each product with A, and every one has its own step lengths and tolerance. Or an array
         of CuPy or PyTorch of shape (n,) or (n, 1) on the GPU where A is multiplied; see below.
@@ -144,8 +122,8 @@ def cg(
 
     Returns
     -------
-    x : array of b's shape ((n,) for (n, 1)), float32 where A and b are, else float64; where b is on a GPU, an array of
-        b's library there
+    x : array of b's shape ((n,) for (n, 1)), float32 where A and b are, else float64; complex64 or complex128 where A,
+        b, x0 or M is complex; where b is on a GPU, an array of b's library there
     info : SolveInfo, an int
         0 converged, > 0 iterations done without converging, < 0 breakdown; `info.reason` says why.
 
@@ -173,9 +151,6 @@ def cg(
     """
     if _on_gpu.is_there(b, x0):
         return _on_gpu.solve("cg", *_there(A, b, x0, M, callback, rtol, atol, maxiter))
-    found = _solve_complex("cg", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback)
-    if found is not None:
-        return found
     call = None if callback is None else lambda x, residual, iteration: callback(x)
     return _solve("cg", A, b, x0, rtol, atol, maxiter, M, call, prepare, many=True)
 
@@ -229,11 +204,6 @@ def bicgstab(
     """
     if _on_gpu.is_there(b, x0):
         return _on_gpu.solve("bicgstab", *_there(A, b, x0, M, callback, rtol, atol, maxiter))
-    found = _solve_complex(
-        "bicgstab", A, b, x0, M, maxiter, rtol=rtol, atol=atol, callback=callback
-    )
-    if found is not None:
-        return found
     call = None if callback is None else lambda x, residual, iteration: callback(x)
     return _solve("bicgstab", A, b, x0, rtol, atol, maxiter, M, call, prepare)
 
@@ -284,12 +254,6 @@ def gmres(
                 f"callback_type={callback_type!r} is for b in host memory: give callback_type='x' for b on a GPU"
             )
         return _gmres_there(A, b, x0, M, callback, rtol, atol, maxiter, restart)
-    cycle: dict[str, Any] = {"restart": restart, "callback": callback}
-    if callback is not None:
-        cycle["callback_type"] = callback_type or "legacy"
-    found = _solve_complex("gmres", A, b, x0, M, maxiter, rtol=rtol, atol=atol, **cycle)
-    if found is not None:
-        return found
     n = require_square(A if hasattr(A, "shape") else as_matrix(A))
     kept = min(count(restart, 20, "restart"), max(n, 1))
     cycles = count(maxiter, 10 * max(n, 1), "maxiter")
@@ -297,7 +261,7 @@ def gmres(
     limit = cycles if legacy else cycles * kept
     call = None
     if callback is not None:
-        scale = float(np.linalg.norm(np.asarray(b, dtype=np.float64))) or 1.0
+        scale = float(np.linalg.norm(np.asarray(b))) or 1.0
 
         def call(x: np.ndarray, residual: float, iteration: int) -> None:
             if callback_type == "x":

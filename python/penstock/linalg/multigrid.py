@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.linalg._amg.arguments import options_of, vectors_of
+from penstock.linalg._amg.arguments import options_of, require_complex_rows, vectors_of
 from penstock.linalg._amg.finest import Finest, finest_of, planned_like
 from penstock.linalg._amg.place import gpu_of, same_entries
 from penstock.linalg._amg.report import AMGExplanation, AMGLevel, ToldByLevels, with_link
 from penstock.linalg._amg.stationary import cycles
 from penstock.linalg._info import SolveInfo
+from penstock.linalg._operators import is_complex
 from penstock.linalg.preconditioners import Preconditioner, _entries, _for, _type
 
 
 class AMG(ToldByLevels, Preconditioner):
-    """One cycle of smoothed aggregation (Vanek, Mandel and Brezina 1996), for a symmetric positive definite A, or
-    of its form for matrices that are not symmetric (Sala and Tuminaro 2008).
+    """One cycle of smoothed aggregation (Vanek, Mandel and Brezina 1996), for a symmetric (complex: Hermitian) positive
+    definite A, or of its form for matrices that are not symmetric (Sala and Tuminaro 2008).
 
     Parameters
     ----------
     A : matrix with entries, n x n
         With a positive diagonal. A singular one (pure Neumann) is right where b is in its range.
     near_nullspace : array of shape (n,) or (n, k), optional
-        Vectors that A takes nearly to zero; ones, or one for each row of a block, where it is None.
+        Vectors that A takes nearly to zero, complex ones only where A is; ones, or one for each row of a block, where
+        it is None.
     symmetry : "symmetric" or "nonsymmetric"
         "nonsymmetric" is for convection and diffusion, with gmres, bicgstab or fgmres: the restriction comes of A^T as
         the prolongator comes of A, each column damped by what makes A times it smallest. Strong convection takes
@@ -48,6 +51,9 @@ class AMG(ToldByLevels, Preconditioner):
         Of the levels; the type of M where it is None. float32 moves half the bytes and is enough for most A.
     seed : int
         Of the order in which aggregates are chosen. Results do not depend on the number of threads.
+
+    The levels of a complex A are those of its real and imaginary parts, rows of two numbers each: strength is that of
+    the magnitudes. The CPU makes and applies them.
 
     Where A lies on a GPU (`A.to(ps.device(0))`), the AMG is set up and applied there: `gpu` is its number, the
     aggregates are those of the CPU, and the levels differ from the CPU's by rounding. Where A is not symmetric, the CPU
@@ -91,24 +97,30 @@ class AMG(ToldByLevels, Preconditioner):
             *(strength, smoother, degree, cycle, max_levels, max_coarse, precision),
             *(seed, block_size, symmetry),
         )
-        a = _real_entries(A, True)
+        a = _level_entries(A, True)
         n, kind = a.shape[0], _type(a, dtype)
+        if kind.kind == "c":
+            a = _entries(a, "AMG")
+            require_complex_rows(a)
+            options |= {"block": 2 * options["block"], "max_coarse": 2 * options["max_coarse"]}
         if n % block_size:
             raise ValueError(f"block_size={block_size} does not divide the {n} rows of A")
-        if kind == np.float32 and precision == "float64":
+        if kind in (np.float32, np.complex64) and precision == "float64":
             raise ValueError(
-                "precision='float64' with float32: give dtype=np.float64, or leave precision out"
+                f"precision='float64' with {kind}: give dtype={np.result_type(kind, np.float64)}, or leave it out"
             )
+        self._parts_of = np.zeros(0, kind).real.dtype.name
         self._kind, self._a, self._precision = kind, a, precision
-        self._may_stream = symmetry == "symmetric"
+        self._may_stream = symmetry == "symmetric" and kind.kind == "f"
         self._finest = self._streamed(a)
         gpu = gpu_of(a) if self._finest is None else self._finest.gpu
-        b = vectors_of(near_nullspace, n, block_size, gpu is not None)
+        b = vectors_of(near_nullspace, n, block_size, gpu is not None, kind.kind == "c")
         smoother = "l1_jacobi" if options["l1_jacobi"] else "chebyshev"
-        self._words = cycle, smoother, precision or kind.name
+        self._words = cycle, smoother, precision or self._parts_of
         built, finest = self._parts(a, self._finest)
         self._hierarchy = _core.amg(
-            *(built, precision or kind.name, b.reshape(-1), b.shape[1], options, gpu, finest)
+            *(built, precision or self._parts_of, b.reshape(-1), b.shape[1], options, gpu, finest),
+            complex=kind.kind == "c",
         )
         super().__init__(self._hierarchy.op)
 
@@ -118,7 +130,8 @@ class AMG(ToldByLevels, Preconditioner):
     def _parts(self, a: csr_array, finest: Finest | None) -> tuple[Any, Any]:
         """What the levels are built of, and how the GPU reads it."""
         if finest is None:
-            return self._canonical(a)._core, None
+            built = self._canonical(a)._core
+            return (_core.matrix_of_parts(built) if self._kind.kind == "c" else built), None
         return finest.matrix._core, finest.core
 
     def _canonical(self, a: csr_array) -> csr_array:
@@ -130,7 +143,13 @@ class AMG(ToldByLevels, Preconditioner):
 
         ValueError where the pattern differs, and as for a new AMG.
         """
-        a = _real_entries(A, self.gpu is not None)
+        a = _level_entries(A, self.gpu is not None)
+        if is_complex(a) and self._kind.kind != "c":
+            raise TypeError(
+                f"A is {a.dtype}, and the AMG's levels are {self._kind}: make a new AMG, or give A.real"
+            )
+        if is_complex(a):
+            require_complex_rows(a)
         finest = None
         if (
             self._finest is not None
@@ -168,12 +187,26 @@ class AMG(ToldByLevels, Preconditioner):
         """Levels, complexities, the bytes that are kept, and those that a cycle reads; of a matrix that is streamed
         also the bytes of the link and the seconds that the planner foretells."""
         told, finest = self._explanation(), self._finest
+        if self._kind.kind == "c":
+            told = replace(told, bytes=told.bytes + self._complex_bytes())
         if finest is None:
             return told
         return with_link(told, finest.plan, self._hierarchy, finest.matrix.nbytes)
 
     def _matrix(self, level: int) -> csr_array:
         return csr_array._wrap(self._hierarchy.matrix(level))
+
+    def _complex_bytes(self) -> int:
+        """Of the complex matrices that cycles multiply by, beside those of parts: A, P and R of each level."""
+        last = self._hierarchy.levels - 1
+        kept = [self._matrix(level) for level in range(last + 1)]
+        kept += [
+            p
+            for level in range(last)
+            for p in (self._prolongator(level), self._prolongator(level).T)
+        ]
+        entry = 4 + 2 * np.dtype(self._words[2]).itemsize
+        return sum(m.nnz // 4 * entry + 8 * (m.shape[0] // 2 + 1) for m in kept)
 
     def _prolongator(self, level: int) -> csr_array:
         return csr_array._wrap(self._hierarchy.prolongator(level))
@@ -192,7 +225,8 @@ class AMG(ToldByLevels, Preconditioner):
     def levels(self) -> list[AMGLevel]:
         """The rows and entries of each level."""
         matrices = [self._matrix(level) for level in range(self._hierarchy.levels)]
-        return [AMGLevel(a.shape[0], a.nnz) for a in matrices]
+        parts = 2 if self._kind.kind == "c" else 1  # of rows; an entry has four numbers then
+        return [AMGLevel(a.shape[0] // parts, a.nnz // parts**2) for a in matrices]
 
     def __repr__(self) -> str:
         rows = " > ".join(str(level.rows) for level in self.levels)
@@ -202,13 +236,10 @@ class AMG(ToldByLevels, Preconditioner):
         )
 
 
-def _real_entries(A: Any, stays: bool) -> csr_array:
+def _level_entries(A: Any, stays: bool) -> csr_array:
+    """Where the levels are made of them: complex ones by the CPU."""
     a = _entries(A, "AMG", stays)
-    if a.dtype.kind == "c":
-        raise TypeError(
-            f"A is {a.dtype}, and AMG works on real numbers: take M='jacobi' of a real part, or ps.linalg.spsolve"
-        )
-    return a
+    return _entries(a, "AMG") if is_complex(a) else a
 
 
 def rigid_body_modes(coordinates: Any) -> np.ndarray:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arrays.convert import VALUE_TYPES
 from penstock._matrix.csr import csr_array
-from penstock.linalg._names import preconditioner_named
-from penstock.linalg._operators import as_matrix, as_op, matrix_op, real_dtype, require_square
+from penstock.linalg._diagnosis import empty_row, not_finite
+from penstock.linalg._names import PRECONDITIONERS, preconditioner_named
+from penstock.linalg._operators import (
+    as_matrix,
+    as_op,
+    is_complex,
+    matrix_op,
+    require_square,
+    vector_dtype,
+)
 
 ESTIMATE_STEPS = 15  # of Lanczos; the largest eigenvalue is then known to a few percent
 ESTIMATE_MARGIN = 1.1  # Lanczos comes from below
@@ -35,7 +45,7 @@ class Preconditioner:
         n = self.shape[0]
         if x.shape not in ((n,), (n, 1)):
             raise ValueError(f"x has shape {x.shape}: give ({n},) or ({n}, 1)")
-        if x.dtype.kind == "c":
+        if x.dtype.kind == "c" and self.dtype.kind != "c":
             return self.matvec(x.real) + 1j * self.matvec(x.imag)
         y = np.empty(n, self.dtype)
         self._native_op.apply(np.ascontiguousarray(x.reshape(n), self.dtype), y)
@@ -70,17 +80,43 @@ def _entries(A: Any, name: str, stays: bool = False) -> csr_array:
 
 
 def _type(a: csr_array, dtype: Any) -> np.dtype:
-    wanted = real_dtype(a) if dtype is None else np.dtype(dtype)
-    if wanted not in (np.float32, np.float64):
+    wanted = vector_dtype(a) if dtype is None else np.dtype(dtype)
+    if is_complex(a):
+        wanted = np.result_type(wanted, np.complex64)
+    if wanted not in VALUE_TYPES:
+        words = ", ".join(t.name for t in VALUE_TYPES)
+        raise TypeError(f"dtype={wanted}: a preconditioner is of {words}")
+    return wanted
+
+
+@contextlib.contextmanager
+def _told(a: csr_array) -> Iterator[None]:
+    """An error of the core also names the entry that is NaN, or the row without entries."""
+    try:
+        yield
+    except ValueError as error:
+        found = not_finite(a) or empty_row(a)
+        if found is None:
+            raise
+        raise ValueError(f"{str(error).split(': ', 1)[0]}: {found}") from error
+
+
+def _real_type(a: csr_array, dtype: Any, name: str) -> np.dtype:
+    wanted = _type(a, dtype)
+    if wanted.kind == "c":
+        others = ", ".join(kind.name for kind in PRECONDITIONERS.values() if kind.complex)
         raise TypeError(
-            f"dtype={wanted}: this preconditioner is float32 or float64; complex systems take M='jacobi', or an object "
-            "of your own with shape and matvec"
+            f"A or dtype is complex, and {name} is for real numbers: take one of {others} for complex systems, or an "
+            "object of your own with shape and matvec"
         )
     return wanted
 
 
 def _for(a: csr_array, dtype: np.dtype) -> csr_array:
-    return a.astype(np.float32) if dtype == np.float32 and a.dtype == np.float64 else a
+    """In single precision where M is."""
+    single = dtype in (np.float32, np.complex64)
+    narrow = {np.dtype(np.float64): np.float32, np.dtype(np.complex128): np.complex64}
+    return a.astype(narrow[a.dtype]) if single and a.dtype in narrow else a
 
 
 def _shift(value: float) -> float:
@@ -94,7 +130,7 @@ class Jacobi(Preconditioner):
     """The inverse of A's diagonal. For cg, A's diagonal must be positive.
 
     ValueError names the row of a zero diagonal entry. `dtype` is A's unless given; so for all of this module. A complex
-    A or dtype makes a complex M, which is applied by NumPy; it is Hermitian where the diagonal is real.
+    A or dtype makes a complex M, which is Hermitian where the diagonal is real.
 
     >>> import numpy as np, penstock as ps
     >>> ps.linalg.Jacobi(ps.csr_array(np.diag([2.0, 4.0]))) @ np.array([1.0, 1.0])
@@ -103,36 +139,9 @@ class Jacobi(Preconditioner):
 
     def __init__(self, A: Any, *, dtype: Any = None) -> None:
         a = _entries(A, "Jacobi")
-        wanted = a.dtype if dtype is None else np.dtype(dtype)
-        if "c" in (a.dtype.kind, wanted.kind):
-            self._inverse = _inverse(a.diagonal(), np.result_type(wanted, np.complex64))
-            self.shape, self.dtype = a.shape, self._inverse.dtype
-            return
         kind = _type(a, dtype)
-        super().__init__(_core.jacobi(_for(a, kind)._core, kind.name))
-
-    def matvec(self, x: Any) -> np.ndarray:
-        if self.dtype.kind != "c":
-            return super().matvec(x)
-        x = np.asarray(x)
-        n = self.shape[0]
-        if x.shape not in ((n,), (n, 1)):
-            raise ValueError(f"x has shape {x.shape}: give ({n},) or ({n}, 1)")
-        return (self._inverse * x.reshape(n)).astype(self.dtype, copy=False).reshape(x.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self._inverse.nbytes if self.dtype.kind == "c" else super().nbytes
-
-
-def _inverse(diagonal: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    wrong = diagonal == 0
-    if wrong.any():
-        raise ValueError(
-            f"Jacobi: the diagonal entry of row {int(wrong.argmax())} is zero: order the rows so that none is, or "
-            "leave M out"
-        )
-    return (1 / diagonal).astype(dtype)
+        with _told(a):
+            super().__init__(_core.jacobi(_for(a, kind)._core, kind.name))
 
 
 class BlockJacobi(Preconditioner):
@@ -169,16 +178,18 @@ class BlockJacobi(Preconditioner):
         if block_size is not None and blocks is not None:
             raise ValueError(f"block_size={block_size} and blocks={blocks}: give one of them")
         a = _entries(A, "BlockJacobi")
-        n, kind = max(a.shape[0], 1), _type(a, dtype)
+        n, kind = max(a.shape[0], 1), _real_type(a, dtype, "BlockJacobi")
         for name, value in (("block_size", block_size), ("blocks", blocks)):
             if value is not None and not 1 <= operator.index(value) <= n:
                 raise ValueError(f"{name}={value}: give 1 .. {n}, the rows of A")
         if inner == "lu":
             size = block_size or (-(-n // blocks) if blocks else min(4, n))
-            native = _core.block_jacobi(_for(a, kind)._core, kind.name, size, _shift(shift))
+            with _told(a):
+                native = _core.block_jacobi(_for(a, kind)._core, kind.name, size, _shift(shift))
         else:
             count = blocks or (-(-n // block_size) if block_size else max(1, min(16, n // 512)))
-            native = _core.ilu0(_for(a, kind)._core, kind.name, _shift(shift), count)
+            with _told(a):
+                native = _core.ilu0(_for(a, kind)._core, kind.name, _shift(shift), count)
         super().__init__(native)
 
 
@@ -192,8 +203,9 @@ class ILU0(Preconditioner):
 
     def __init__(self, A: Any, *, shift: float = 0.0, dtype: Any = None) -> None:
         a = _entries(A, "ILU0")
-        kind = _type(a, dtype)
-        super().__init__(_core.ilu0(_for(a, kind)._core, kind.name, _shift(shift), 1))
+        kind = _real_type(a, dtype, "ILU0")
+        with _told(a):
+            super().__init__(_core.ilu0(_for(a, kind)._core, kind.name, _shift(shift), 1))
 
 
 class IC0(Preconditioner):
@@ -205,8 +217,9 @@ class IC0(Preconditioner):
 
     def __init__(self, A: Any, *, shift: float = 0.0, dtype: Any = None) -> None:
         a = _entries(A, "IC0")
-        kind = _type(a, dtype)
-        super().__init__(_core.ic0(_for(a, kind)._core, kind.name, _shift(shift), 1))
+        kind = _real_type(a, dtype, "IC0")
+        with _told(a):
+            super().__init__(_core.ic0(_for(a, kind)._core, kind.name, _shift(shift), 1))
 
 
 class Chebyshev(Preconditioner):
@@ -238,14 +251,16 @@ class Chebyshev(Preconditioner):
         if isinstance(a, csr_array):
             a = _entries(a, "Chebyshev")
             kind = _type(a, dtype)
-            _require_positive(a.diagonal())
+            with _told(a):
+                _require_positive(a.diagonal())
             op = matrix_op(_for(a, kind), kind, True)
             jacobi = _core.jacobi(_for(a, kind)._core, kind.name)
         else:
-            kind = real_dtype(a)
+            kind = vector_dtype(a)
             op, jacobi = as_op(a, kind, True), None
         if eigenvalues is None:
-            eigenvalues = spectrum(op, jacobi, n, kind)
+            with _told(a) if isinstance(a, csr_array) else contextlib.nullcontext():
+                eigenvalues = spectrum(op, jacobi, n, kind)
         self.eigenvalues = interval(eigenvalues)
         super().__init__(_core.chebyshev(op, jacobi, operator.index(degree), *self.eigenvalues))
 
@@ -261,11 +276,11 @@ def interval(eigenvalues: tuple[float, float]) -> tuple[float, float]:
 
 
 def _require_positive(diagonal: np.ndarray) -> None:
-    wrong = ~(diagonal > 0)
+    wrong = ~(diagonal.real > 0) | (diagonal.imag != 0)
     if wrong.any():
         row = int(wrong.argmax())
         raise ValueError(
-            f"Chebyshev: the diagonal entry of row {row} is {float(diagonal[row]):.3g}: A is not positive definite; "
+            f"Chebyshev: the diagonal entry of row {row} is {diagonal[row]:.3g}: A is not positive definite; "
             "use ILU0"
         )
 
@@ -294,14 +309,17 @@ def spectrum(
     """An interval for the eigenvalues of D^-1 A, by Lanczos' method as CG computes it.
 
     Vectors may be shared out: `rows` are then the numbers of the entries here, and total(part) adds up over all.
+    Complex ones are taken by their parts, which have the same eigenvalues where A is Hermitian.
     """
     from scipy.linalg import eigvalsh_tridiagonal
 
+    parts = np.zeros(0, dtype).real.dtype
+    n *= dtype.itemsize // parts.itemsize
     rows = np.arange(n) if rows is None else rows
 
     def apply(m: Any, x: np.ndarray) -> np.ndarray:
-        y = np.empty(len(rows), dtype)
-        m.apply(x.astype(dtype), y)
+        y = np.empty(len(rows), parts)
+        m.apply(x.astype(parts).view(dtype), y.view(dtype))
         return y.astype(np.float64)
 
     if n == 0:
@@ -336,5 +354,9 @@ def spectrum(
 
 
 def by_name(name: str, a: Any, dtype: np.dtype) -> Preconditioner:
-    """The preconditioner that M=name stands for, with its defaults."""
+    """The preconditioner that M=name stands for, with its defaults. Complex vectors of a real matrix meet a
+    real M part by part, where M is of a kind that is real."""
+    kind = PRECONDITIONERS.get(name)
+    if kind is not None and not (kind.complex or is_complex(a)):
+        dtype = np.zeros(0, dtype).real.dtype
     return preconditioner_named(name)(a, dtype=dtype)

@@ -7,6 +7,7 @@ of matrices read the entries, which SciPy shares where its index type holds them
 from __future__ import annotations
 
 import functools
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -68,6 +69,17 @@ def _ours(value: Any) -> Any:
     return csr_array(value) if scipy.sparse.issparse(value) else value
 
 
+def _require_count(A: Any, k: Any = 6, *_: Any, **named: Any) -> None:
+    """SciPy's errors speak of another function, or not at all."""
+    n = A.shape[0]
+    if not isinstance(k, numbers.Integral) or k < 1:
+        raise ValueError(f"k={k!r}: k must be greater than 0, and a whole number")
+    if k >= n - 1:
+        raise TypeError(
+            f"k={k} of {n} eigenvalues: k must be less than n - 1, for all of them use scipy.linalg.eig(A.toarray())"
+        )
+
+
 def _method(name: str) -> Callable[..., Any]:
     theirs = getattr(scipy.sparse.linalg, name)
     factorizes = ("sigma", "Minv") if name in BY_PRODUCTS else ()
@@ -75,6 +87,8 @@ def _method(name: str) -> Callable[..., Any]:
     @functools.wraps(theirs)
     def method(*args: Any, **named: Any) -> Any:
         refuse(name, *args, *named.values())
+        if name == "eigs":
+            _require_count(*args, **named)
         # With a shift, eigensolvers factorize A.
         products = name in BY_PRODUCTS and all(named.get(n) is None for n in factorizes)
         as_theirs = _operator if products else _columns if name in _BY_COLUMNS else _entries

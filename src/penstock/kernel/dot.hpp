@@ -20,7 +20,7 @@ double dot(const T* x, const T* y, std::int64_t n) {
   return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])) + rest;
 }
 
-/// The sums w . y and y . y of a product y = A x. They are computed for each block of rows while its part of y is in the cache
+/// The sums w . y and y . y of a product y = A x; of complex vectors the real parts. They are computed for each block of rows while its part of y is in the cache
 /// of the thread that computed it. The blocks are those of the kernel; they depend on the matrix alone, so the sums have the
 /// same bits for any number of threads.
 template <class T>
@@ -29,10 +29,16 @@ class ProductDots {
   explicit ProductDots(const T* w) : w_(w) {}
   void start(std::int64_t blocks) { parts_.assign(static_cast<std::size_t>(2 * blocks), 0.0); }
   void add(std::int64_t block, const T* y, std::int64_t first, std::int64_t last) {
+    auto* part = &parts_[static_cast<std::size_t>(2 * block)];
     if constexpr (std::floating_point<T>) {
-      auto* part = &parts_[static_cast<std::size_t>(2 * block)];
       part[0] = dot(w_ + first, y + first, last - first);
       part[1] = dot(y + first, y + first, last - first);
+    } else if constexpr (requires { typename T::value_type; }) {
+      using Real = typename T::value_type;
+      const auto* w = reinterpret_cast<const Real*>(w_ + first);
+      const auto* parts = reinterpret_cast<const Real*>(y + first);
+      part[0] = dot(w, parts, 2 * (last - first));
+      part[1] = dot(parts, parts, 2 * (last - first));
     }
   }
   /// Computes the sums of all rows in a pass over y, for kernels that finish no block of rows before the end.

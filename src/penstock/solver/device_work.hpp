@@ -33,6 +33,7 @@ template <class T>
 class DeviceWork : public Outcome {
  public:
   using Entry = T;
+  using Scalar = double;
   /// With so many vectors of the method's own; a pass takes at most `sums` inner products.
   DeviceWork(const DeviceOp<T>& a, Comm& comm, const DeviceM<T>& m, const T* b, T* x, const SolveOptions& o,
              Stream stream, int vectors, std::int64_t sums)

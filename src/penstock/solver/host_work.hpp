@@ -12,6 +12,7 @@ template <class T>
 class HostWork : public Progress<T> {
  public:
   using Entry = T;
+  using Scalar = ScalarOf<T>;
   /// With so many vectors of the method's own; a pass takes at most `sums` inner products.
   HostWork(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
            const SolveOptions& o, const Space& space, int vectors, std::size_t sums)
@@ -23,7 +24,9 @@ class HostWork : public Progress<T> {
         o_(o),
         space_(space),
         vectors_(n, vectors),
-        sums_(sums) {}
+        sums_(sums) {
+    require(kParts<T> == 1 || o.checkpoints.every == 0, "solve: states are kept of real systems alone");
+  }
 
   T* operator[](int i) const { return vectors_[i].data(); }
   T* x() const { return x_.data(); }
@@ -34,8 +37,15 @@ class HostWork : public Progress<T> {
   void precondition(const T* from, T* to) { apply(*m_, from, to); }
   /// to = A from; the sums w . to, to . to
   void multiply_dots(const T* from, T* to, const T* w) {
-    const auto dots = apply_dots<T>(a_, whole(from), whole(to), w, this->sweep);
-    sums_[0] = dots.wy, sums_[1] = dots.yy;
+    if constexpr (kParts<T> == 1) {
+      const auto dots = apply_dots<T>(a_, whole(from), whole(to), w, this->sweep);
+      sums_[0] = dots.wy, sums_[1] = dots.yy;
+    } else {
+      multiply(from, to);
+      pass(2, 2, [&](std::int64_t f, std::int64_t count, Scalar* s) {
+        s[0] += inner(w + f, to + f, count), s[1] += square(to + f, count);
+      });
+    }
   }
   /// to += factor from
   void add(T factor, const T* from, T* to) {
@@ -43,13 +53,13 @@ class HostWork : public Progress<T> {
   }
 
   /// The first k sums of the passes before, over all ranks.
-  std::span<const double> total(std::size_t k) {
-    space_.sum({sums_.data(), k});
+  std::span<const Scalar> total(std::size_t k) {
+    space_.sum(as_doubles(k));
     return {sums_.data(), k};
   }
   /// Begins the same, so that the caller can work meanwhile: finish_total() ends it.
-  void start_total(std::size_t k) { space_.start({sums_.data(), k}); }
-  std::span<const double> finish_total() {
+  void start_total(std::size_t k) { space_.start(as_doubles(k)); }
+  std::span<const Scalar> finish_total() {
     space_.finish();
     return sums_;
   }
@@ -68,7 +78,9 @@ class HostWork : public Progress<T> {
   /// A pass that takes k sums: tile(first, count, sums).
   template <class F>
   void pass(std::int64_t moved, std::size_t k, F&& tile) {
-    this->sweep(n, moved, std::span<double>(sums_.data(), k), std::forward<F>(tile));
+    this->sweep(n, moved, as_doubles(k), [&](std::int64_t f, std::int64_t count, double* s) {
+      tile(f, count, reinterpret_cast<Scalar*>(s));
+    });
   }
   template <class F>
   void pass(std::int64_t moved, F&& tile) {
@@ -78,6 +90,9 @@ class HostWork : public Progress<T> {
   const std::int64_t n;
 
  private:
+  std::span<double> as_doubles(std::size_t k) {
+    return {reinterpret_cast<double*>(sums_.data()), static_cast<std::size_t>(kParts<T>) * k};
+  }
   std::span<T> whole(T* p) const { return {p, static_cast<std::size_t>(n)}; }
   std::span<const T> whole(const T* p) const { return {p, static_cast<std::size_t>(n)}; }
   std::vector<std::span<T>> spans(std::initializer_list<T*> vectors) const {
@@ -96,7 +111,7 @@ class HostWork : public Progress<T> {
   const SolveOptions& o_;
   const Space& space_;
   Workspace<T> vectors_;
-  std::vector<double> sums_;
+  std::vector<Scalar> sums_;
 };
 
 }  // namespace penstock

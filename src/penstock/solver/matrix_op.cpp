@@ -79,6 +79,7 @@ LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, cons
   template LinearOp<T> matrix_op<T, V>(const Csr<V>&, std::shared_ptr<SpmvPlans<V>>, const Schedule&, \
                                        const MatrixOpOptions&);
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+PENSTOCK_FOR_EACH_COMPLEX_OP(X)
 #undef X
 
 }  // namespace penstock

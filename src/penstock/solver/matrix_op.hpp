@@ -21,3 +21,14 @@ LinearOp<T> matrix_op(const Csr<V>& a, std::shared_ptr<SpmvPlans<V>> plans, cons
                       const MatrixOpOptions& options = {});
 
 }  // namespace penstock
+
+// The complex vectors and values for which matrix_op is compiled, beside PENSTOCK_FOR_EACH_ROWS_KERNEL.
+#define PENSTOCK_FOR_EACH_COMPLEX_OP(X) \
+  X(Complex64, One)                     \
+  X(Complex64, float)                   \
+  X(Complex64, Complex64)               \
+  X(Complex128, One)                    \
+  X(Complex128, float)                  \
+  X(Complex128, double)                 \
+  X(Complex128, Complex64)              \
+  X(Complex128, Complex128)

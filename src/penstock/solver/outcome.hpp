@@ -17,7 +17,7 @@ namespace penstock {
 /// longer agrees with b - A x is given up.
 class Outcome {
  public:
-  /// `entry_bytes` are the bytes of an entry of a vector.
+  /// `entry_bytes` are the bytes of an entry of a vector; of one part where entries are complex.
   Outcome(const SolveOptions& o, std::size_t entry_bytes) : o_(o), entry_bytes_(entry_bytes) {}
 
   /// Sets the target from b . b. `tiny` says that b has entries that are not zero although b . b vanishes.
@@ -132,7 +132,8 @@ class Outcome {
     if (!ended_)
       end(Stop::max_iterations, "maxiter: " + std::to_string(result_.iterations) +
                                     " iterations left the residual at " + number(result_.residual) +
-                                    ", above " + number(target()));
+                                    ", above " + number(target()) +
+                                    ": allow more, or give a better preconditioner M");
     if (result_.stop != Stop::converged && result_.stop != Stop::stagnated) {
       const double norm = residual();
       if (small(norm) && result_.stop != Stop::not_finite) end(Stop::converged, "converged");

@@ -17,9 +17,9 @@ template <class T>
 std::array<double, 2> squares(std::span<const T> b, Sweeper& sweep) {
   std::array<double, 1> bb;
   sweep(std::ssize(b), 1, bb,
-        [&](std::int64_t f, std::int64_t n, double* s) { s[0] += dot(b.data() + f, b.data() + f, n); });
+        [&](std::int64_t f, std::int64_t n, double* s) { s[0] += square(b.data() + f, n); });
   const bool tiny =
-      bb[0] < Outcome::kLeastSquares && std::any_of(b.begin(), b.end(), [](T v) { return v != 0; });
+      bb[0] < Outcome::kLeastSquares && std::any_of(b.begin(), b.end(), [](T v) { return v != T(0); });
   return {bb[0], tiny ? 1.0 : 0.0};
 }
 
@@ -29,7 +29,7 @@ class Progress : public Outcome {
  public:
   Progress(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
            const SolveOptions& o, const Space& space)
-      : Outcome(o, sizeof(T)), a_(a), b_(b), x_(x), space_(space), sweep(sizeof(T)) {
+      : Outcome(o, sizeof(RealOf<T>)), a_(a), b_(b), x_(x), space_(space), sweep(sizeof(T)) {
     require(std::ssize(b) == a.rows && b.size() == x.size(), "solve: b and x need the rows of A");
     require(!m || m->rows == a.rows,
             "solve: M has " + std::to_string(m ? m->rows : 0) + " rows, A has " + std::to_string(a.rows));
@@ -49,7 +49,7 @@ class Progress : public Outcome {
       if (x_is_zero) std::copy_n(from, n, to);
       else
         for (std::int64_t i = 0; i < n; ++i) to[i] = from[i] - to[i];
-      s[0] += dot(to, to, n);
+      s[0] += square(to, n);
     });
     space_.sum(rr);
     return std::sqrt(rr[0]);

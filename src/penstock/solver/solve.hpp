@@ -37,6 +37,7 @@ struct SolveOptions {
   double rtol = 1e-5, atol = 0;  // done when norm(b - A x) <= max(rtol norm(b), atol)
   std::int64_t max_iterations = 1000;
   int restart = 20;             // GMRES: vectors kept
+  bool flexible = false;        // GMRES: M may be another map each time, and its results are kept, too
   bool starts_at_zero = false;  // x is zero on entry: the first product is saved
   /// After each iteration; x is current in CG and BiCGStab, and after each cycle of GMRES.
   std::function<void(std::int64_t iteration, double residual)> callback = {};
@@ -84,7 +85,7 @@ template <class T>
 SolveResult bicgstab(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
                      const SolveOptions& options, const Space& space = {});
 
-/// Restarted GMRES (Saad & Schultz 1986), preconditioned from the right: its residuals are the true ones.
+/// Restarted GMRES (Saad & Schultz 1986), preconditioned from the right: its residuals are the true ones. `flexible`: Saad 1993.
 template <class T>
 SolveResult gmres(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const T> b, std::span<T> x,
                   const SolveOptions& options, const Space& space = {});
@@ -97,3 +98,11 @@ std::vector<SolveResult> cg_many(const LinearOp<T>& a, const LinearOp<T>* m, std
                                  const Space& space = {});
 
 }  // namespace penstock
+
+// The entries of vectors for which methods with complex scalars are compiled. Those with real scalars take the parts of complex vectors
+// (solver/complex_op.hpp).
+#define PENSTOCK_FOR_EACH_ENTRY(X) \
+  X(float)                         \
+  X(double)                        \
+  X(std::complex<float>)           \
+  X(std::complex<double>)

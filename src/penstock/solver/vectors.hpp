@@ -7,6 +7,7 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/dot.hpp"
 #include "penstock/solver/linear_op.hpp"
+#include "penstock/solver/scalars.hpp"
 
 // Passes over vectors that do as much as possible at once: a pass walks tiles that stay in the cache, and on each tile its
 // steps (the small loops below) run one after the other. So every vector crosses memory once in a pass. Sums are taken in
@@ -60,12 +61,14 @@ class Sweeper {
 /// y += a x
 template <class T>
 void axpy(T a, const T* __restrict x, T* __restrict y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+  if constexpr (kParts<T> == 1)
+    for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i];
+  else add_times(a, x, y, n);
 }
 /// y = x + b y
 template <class T>
 void xpby(const T* __restrict x, T b, T* __restrict y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] + b * y[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = x[i] + times(b, y[i]);
 }
 /// y = d x + b y, entry by entry
 template <class T>

@@ -158,13 +158,34 @@ def test_amg(file, tmp_path):
     assert "with amg" in run("solve", file, "--precond", "amg").stdout
     ps.csr_array(sp.csr_array(np.triu(np.ones((30, 30))))).save(tmp_path / "upper.npz")
     assert "not symmetric" in refused(run("solve", tmp_path / "upper.npz", "--precond", "amg"))
-    assert "real" in refused(run("solve", _complex(tmp_path), "--method", "cg", "--precond", "amg"))
 
 
-def _complex(folder):
-    path = folder / "complex.npz"
-    ps.csr_array(sp.eye_array(30, dtype=complex).tocsr()).save(path)
-    return path
+def test_complex_systems(tmp_path):
+    steps = np.exp(1j * np.arange(99))
+    a = sp.diags_array([np.full(100, 2.5), -steps, -steps.conj()], offsets=[0, 1, -1])
+    ps.csr_array(sp.csr_array(a)).save(tmp_path / "hermitian.npz")
+    ps.csr_array(sp.csr_array(a + 1j * sp.eye_array(100))).save(tmp_path / "general.npz")
+    for file, method, more in [
+        ("hermitian.npz", "cg", []),
+        ("general.npz", "bicgstab", []),
+        ("hermitian.npz", "cg", ["--precond", "amg"]),
+        ("general.npz", "gmres", ["--method", "gmres", "--precond", "none"]),
+    ]:
+        out = tmp_path / "x.npy"
+        d = run_json("solve", tmp_path / file, "--verify", "--force", "-o", out, *more)
+        assert d["method"] == method and d["check"]["ok"] is True
+        x = np.load(out)
+        s = sp.csr_array(a if file == "hermitian.npz" else a + 1j * sp.eye_array(100))
+        assert x.dtype == np.complex128 and np.linalg.norm(s @ x - 1) <= 1.001 * d["target"]
+    csv = tmp_path / "x.csv"
+    assert run("solve", tmp_path / "general.npz", "-o", csv).exit_code == 0
+    assert abs(np.loadtxt(csv, dtype=complex) - x).max() < 1e-3
+    assert "real numbers" in refused(run("solve", tmp_path / "general.npz", "--precond", "ilu0"))
+    assert "complex" in refused(
+        run("solve", tmp_path / "general.npz", "-o", tmp_path / "x.parquet")
+    )
+    short = run("solve", tmp_path / "general.npz", "--maxiter", "1")
+    assert short.exit_code == 1 and "ilu0" not in short.stdout and "--maxiter above" in short.stdout
 
 
 def test_a_solve_that_does_not_converge_names_a_preconditioner(file, hard, tmp_path):

@@ -253,7 +253,7 @@ def test_matrices_that_are_refused_are_so_on_all_ranks(kind, words):
 
 @pytest.mark.parametrize(
     ("how", "words"),
-    [({"cycle": "K"}, "'V' or 'W'"), ({"cycle": "Q"}, "cycle='Q' is unknown"), ({"rows_per_rank": 0}, "at least 1"),
+    [({"cycle": "Q"}, "cycle='Q' is unknown"), ({"rows_per_rank": 0}, "at least 1"),
      ({"block_size": 7}, "does not divide"), ({"block_size": 4}, "keeps nodes whole"), ({"strength": 2}, "0 to 1"),
      ({"max_coarse": 0}, "max_coarse=0"), ({"dtype": np.int32}, "float32 or float64"),
      ({"near_nullspace": np.ones(5)}, "near_nullspace has shape"), ({"dtype": "float32"}, "the matrix is float64")],

@@ -74,8 +74,8 @@ def test_a_solve_that_ends_early_says_so():
     ]:
         with pytest.raises(ValueError, match=word):
             m.solve(b, **how)
-    with pytest.raises(TypeError):
-        m.solve(np.ones(900) * 1j)
+    x, info = m.solve(np.ones(900) * 1j, rtol=1e-6)
+    assert info == 0 and np.linalg.norm(a @ x - 1j) <= 1.001e-6 * 30
 
 
 @pytest.mark.parametrize("how", [{}, {"precision": "float32"}, {"block_size": 2, "cycle": "W"}])
@@ -119,7 +119,7 @@ def test_update_refuses_what_does_not_fit():
     ]:
         with pytest.raises(ValueError, match=word):
             m.update(matrix)
-    with pytest.raises(TypeError, match="AMG works on real numbers"):
+    with pytest.raises(TypeError, match="A is complex128, and the AMG's levels are float64"):
         m.update(a.astype(complex))
     assert (m @ r == before).all()
 

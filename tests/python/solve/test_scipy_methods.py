@@ -101,7 +101,7 @@ def test_complex_systems(name, dtype):
     _, info = getattr(linalg, name)(
         A, b, rtol=1e-6, maxiter=1, **({"restart": 1} if name == "gmres" else {})
     )
-    assert info > 0 and "not converged" in info.reason
+    assert info > 0 and "allow more" in info.reason
     x, info = getattr(linalg, name)(A, b.real, rtol=rtol, M=sp.eye_array(60) / 12)
     assert info == 0 and np.linalg.norm(S @ x - b.real) <= 2 * rtol * np.linalg.norm(b.real)
     with pytest.raises(ValueError, match=r"b\[1\]"):

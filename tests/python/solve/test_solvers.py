@@ -151,11 +151,6 @@ def test_bad_input(name):
         solve(S, np.ones(29))
     with pytest.raises(ValueError, match="x0"):
         solve(S, b, np.ones(31))
-    if name == "pipecg":
-        with pytest.raises(TypeError, match="real"):
-            solve(S, b * 1j)
-        with pytest.raises(TypeError, match="real"):
-            solve(S.astype(complex), b)
     with pytest.raises(ValueError, match="'Mx' is unknown"):
         solve(S, b, "Mx")
     with pytest.raises(ValueError, match="maxiter"):

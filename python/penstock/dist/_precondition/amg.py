@@ -17,7 +17,7 @@ from penstock.linalg._amg.report import AMGExplanation, SharedLevel, ToldByLevel
 
 class AMG(ToldByLevels, DistPreconditioner):
     """One cycle of smoothed aggregation over ranks (Vanek, Mandel and Brezina 1996), for a symmetric positive definite
-    A.
+    A, or with symmetry="nonsymmetric" of its form for other matrices (Sala and Tuminaro 2008).
 
     Aggregates cross ranks: where ranks own ranges of rows, levels and iterations are those of ps.linalg.AMG on one
     rank, to rounding. Sums have the same bits in every run with the same number of ranks. Coarse levels are shared by
@@ -31,9 +31,9 @@ class AMG(ToldByLevels, DistPreconditioner):
     rows_per_rank : int
         A level with fewer rows than this for each rank is shared by fewer ranks: with few rows a rank waits for
         messages longer than it computes.
-    block_size, strength, smoother, degree, cycle, max_levels, max_coarse, precision, seed, dtype
-        As for ps.linalg.AMG. With block_size the partition keeps the rows of a node on one rank. The cycle is "V" or
-        "W": "K" is no linear map, and no solver over ranks takes such an M.
+    symmetry, block_size, strength, smoother, degree, cycle, max_levels, max_coarse, precision, seed, dtype
+        As for ps.linalg.AMG. With block_size the partition keeps the rows of a node on one rank. "K" is no linear map:
+        take it with `fgmres`.
 
     Collective. ValueError, on all ranks, as for ps.linalg.AMG, and where ranks give different arguments or a partition
     splits rows or nodes. The levels are in host memory: solvers whose A is on GPUs then compute on the CPU.
@@ -55,9 +55,10 @@ class AMG(ToldByLevels, DistPreconditioner):
         A: Any,
         near_nullspace: Any = None,
         *,
+        symmetry: str = "symmetric",
         block_size: int = 1,
         strength: float = 0.08,
-        smoother: str = "chebyshev",
+        smoother: str | None = None,
         degree: int = 2,
         cycle: str = "V",
         max_levels: int = 20,
@@ -70,12 +71,8 @@ class AMG(ToldByLevels, DistPreconditioner):
         def check() -> tuple[dict[str, Any], np.dtype, np.ndarray]:
             options = options_of(
                 *(strength, smoother, degree, cycle, max_levels, max_coarse, precision),
-                *(seed, block_size),
+                *(seed, block_size, symmetry),
             )
-            if cycle == "K":
-                raise ValueError(
-                    "cycle='K' is no linear map, and no solver over ranks takes such an M: choose 'V' or 'W'"
-                )
             if operator.index(rows_per_rank) < 1:
                 raise ValueError(f"rows_per_rank={rows_per_rank}: give at least 1")
             n = A.shape[0]
@@ -89,7 +86,7 @@ class AMG(ToldByLevels, DistPreconditioner):
                     "precision='float64' with float32: give dtype=np.float64, or leave precision out"
                 )
             options["rows_of_rank"] = min(operator.index(rows_per_rank), 2**31)
-            return options, kind, vectors_of(near_nullspace, len(A.rows), block_size)
+            return options, kind, vectors_of(near_nullspace, len(A.rows), block_size, whole=False)
 
         columns = "ones" if near_nullspace is None else "given"
         with contextlib.suppress(
@@ -101,6 +98,7 @@ class AMG(ToldByLevels, DistPreconditioner):
             A.comm,
             "ps.dist.linalg.AMG",
             near_nullspace=columns,
+            symmetry=symmetry,
             block_size=block_size,
             strength=strength,
             smoother=smoother,
@@ -114,7 +112,8 @@ class AMG(ToldByLevels, DistPreconditioner):
             dtype=getattr(dtype, "__name__", str(dtype)),
         ):
             options, kind, b = agreed(A.comm, check)
-            self._words = cycle, smoother, precision or kind.name
+            told = "l1_jacobi" if options["l1_jacobi"] else "chebyshev"
+            self._words = cycle, told, precision or kind.name
             self._hierarchy = _core.dist_amg(
                 A._core, kind.name, precision or kind.name, b.reshape(-1), b.shape[1], options
             )

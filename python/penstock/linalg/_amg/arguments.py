@@ -68,19 +68,55 @@ def options_of(
     }
 
 
-def vectors_of(given: Any, n: int, block: int, on_gpu: bool = False) -> np.ndarray:
-    """The near-nullspace as float64 of shape (n, k), finite; of shape (0, block) where a GPU makes it."""
+def require_complex_rows(a: Any) -> None:
+    """ValueError that names a row of a complex matrix: in the core its rows are those of parts."""
+    wrong = ~np.isfinite(a.data)
+    if wrong.any():
+        row = int(np.searchsorted(a.indptr, int(wrong.argmax()), side="right")) - 1
+        raise ValueError(
+            f"AMG: row {row} holds NaN or infinity, or numbers too large for the precision"
+        )
+    diagonal = a.diagonal()
+    wrong = ~(diagonal.real > 0)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"AMG: the diagonal entry of row {row} is {diagonal[row]:.3g}, without a positive real part: A is not "
+            "positive definite; take gmres with M='jacobi'"
+        )
+
+
+def vectors_of(
+    given: Any,
+    n: int,
+    block: int,
+    on_gpu: bool = False,
+    parts: bool = False,
+    whole: bool = True,
+) -> np.ndarray:
+    """The near-nullspace as float64 of shape (n, k), finite; of shape (0, block) where a GPU makes it. `parts`: for the
+    parts of complex vectors, (2 n, 2 k). `whole`: all rows are here."""
     if given is None and on_gpu:
         return np.empty((0, block))
     if given is None:
-        return np.tile(np.eye(block), (n // block, 1))
+        return np.tile(np.eye(2 * block if parts else block), (n // block, 1))
     b = np.asarray(given)
-    if b.dtype.kind == "c":
-        raise TypeError("near_nullspace is complex: AMG works on real numbers")
-    b = np.ascontiguousarray(b, np.float64)
+    if b.dtype.kind not in "biufc":
+        raise TypeError(f"near_nullspace is {type(given).__name__}: give an array of numbers")
+    if b.dtype.kind == "c" and not parts:
+        raise TypeError("near_nullspace is complex, and A is real: give real vectors")
+    b = np.ascontiguousarray(b, np.complex128 if parts else np.float64)
     b = b[:, None] if b.ndim == 1 else b
     if b.ndim != 2 or b.shape[0] != n or b.shape[1] < 1:
         raise ValueError(f"near_nullspace has shape {np.shape(given)}: give ({n},) or ({n}, k)")
     if not np.isfinite(b).all():
         raise ValueError("near_nullspace must hold finite numbers only")
-    return b
+    zero = ~b.any(axis=0)
+    if whole and zero.any():
+        raise ValueError(
+            f"near_nullspace[:, {int(zero.argmax())}] is zero: give vectors that A takes nearly to zero, or none"
+        )
+    if not parts:
+        return b
+    both = np.stack([b, 1j * b], axis=2).reshape(n, -1)  # each vector, and i times it
+    return np.stack([both.real, both.imag], axis=1).reshape(2 * n, -1)

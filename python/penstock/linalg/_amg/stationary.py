@@ -11,7 +11,7 @@ from penstock._arrays.device import is_on_gpu
 from penstock._matrix.csr import csr_array
 from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._info import SolveInfo, told
-from penstock.linalg._operators import real_dtype
+from penstock.linalg._operators import vector_dtype
 
 MOST_CYCLES = 100  # by default: multigrid that is right for A takes fewer
 GROWN = 1e3  # a residual so many times the smallest is not coming back
@@ -25,7 +25,7 @@ def cycles(
             "AMG.solve has its vectors in host memory, and is given an array on a GPU: take the AMG as the M of cg, or "
             "give b in host memory (b.get() of CuPy, b.cpu() of PyTorch)"
         )
-    n, dtype = a.shape[0], real_dtype(a, np.asarray(b))
+    n, dtype = a.shape[0], vector_dtype(a, np.asarray(b), m)
     rhs = vector(b, n, dtype, "b", False)
     target = tolerance(rtol, "rtol") * float(np.linalg.norm(rhs))
     most = count(maxiter, MOST_CYCLES, "maxiter")

@@ -20,9 +20,8 @@ from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import BREAKDOWNS, SolveInfo, join
 from penstock.linalg._methods.block import Block
 from penstock.linalg._methods.block_told import column, columns_of, product_of
-from penstock.linalg._methods.passes import dtype_of
 from penstock.linalg._on_gpu import refuse
-from penstock.linalg._operators import as_matrix, require_square
+from penstock.linalg._operators import as_matrix, require_square, vector_dtype
 from penstock.linalg._system import preconditioner
 
 
@@ -62,7 +61,7 @@ def block_cg(
     refuse("block_cg", b, x0)
     a, rhs = as_matrix(A), as_array(b)
     n = require_square(a)
-    dtype = dtype_of(a, rhs, *([] if x0 is None or isinstance(x0, str) else [as_array(x0)]))
+    dtype = vector_dtype(a, rhs, M, x0)
     rhs = vector(rhs, n, dtype, "b", True)
     shape = rhs.shape
     if rhs.size == 0 and n > 0:

@@ -6,21 +6,17 @@ combination of them: M may be a solve of its own, to a tolerance or for a number
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from penstock._arrays.convert import as_array
-from penstock.linalg._checks import count, guess, tolerance, vector
-from penstock.linalg._diagnosis import explained
-from penstock.linalg._info import BREAKDOWNS, SolveInfo, told
-from penstock.linalg._methods.arnoldi import Cycles
-from penstock.linalg._methods.passes import applied, dtype_of, norm, product
+from penstock.linalg._checks import count, guess, limits_of, vector
+from penstock.linalg._info import SolveInfo, renumbered
 from penstock.linalg._on_gpu import refuse
-from penstock.linalg._operators import as_matrix, require_square
-from penstock.linalg._system import preconditioner
+from penstock.linalg._operators import as_matrix, require_square, vector_dtype
+from penstock.linalg._system import System
 
 RESTART = 20
 
@@ -64,64 +60,20 @@ def fgmres(
     refuse("fgmres", b, x0)
     a, rhs = as_matrix(A), as_array(b)
     n = require_square(a)
-    dtype = dtype_of(a, rhs, *([] if x0 is None or isinstance(x0, str) else [as_array(x0)]))
-    rhs = vector(rhs, n, dtype, "b", False)
+    rhs = vector(rhs, n, vector_dtype(a, rhs, M, x0), "b", False)
     kept = min(count(restart, RESTART, "restart"), max(n, 1))
     cycles = count(maxiter, 10 * max(n, 1), "maxiter")
-    scale = norm(rhs)
-    target = max(tolerance(rtol, "rtol") * scale, tolerance(atol, "atol"))
-    m = preconditioner(M, a, n, dtype)
-    x = guess(x0, rhs, m, False) if rhs.any() else np.zeros_like(rhs)
-    begin = time.perf_counter()
-    run = Cycles(product(a, dtype, prepare), applied(m, dtype), rhs, x, kept)
-    residuals, cycle = [run.residual()], 0
+    limits = limits_of(rtol, atol, cycles * kept, n, kept)
+    system = System(a, M, rhs.dtype, prepare)
+    x = guess(x0, rhs, system.m, False)
+    scale = float(np.linalg.norm(rhs)) or 1.0
 
-    def heard(residual: float) -> None:
-        residuals.append(residual)
-        if callback is not None and callback_type == "pr_norm":
-            callback(np.float64(residual / (scale or 1.0)))
+    def heard(x: np.ndarray, residual: float, iteration: int) -> None:
+        if callback_type == "x":
+            if iteration == 0:
+                callback(x)  # type: ignore[misc]
+        elif iteration > 0:
+            callback(np.float64(residual / scale))  # type: ignore[misc]
 
-    number, reason = 0, "converged"
-    while not residuals[-1] <= target:
-        before = residuals[-1]
-        if not np.isfinite(before):
-            number = BREAKDOWNS["not_finite"]
-            reason = "not finite: numbers overflow, or A, M or b holds NaN or infinity: scale or correct them"
-            break
-        if cycle == cycles:
-            number = cycle
-            reason = (
-                f"maxiter: {cycle} cycles of {kept} left a residual of {before:.3g}, {target:.3g} was asked for: allow "
-                "more, a larger restart, or give a better preconditioner M"
-            )
-            break
-        whole = run.cycle(before, target, heard)
-        cycle += 1
-        residuals[-1] = run.residual()
-        if callback is not None and callback_type == "x":
-            callback(x)
-        if not whole and not residuals[-1] <= max(target, 0.5 * before):
-            number = BREAKDOWNS["singular"]
-            reason = (
-                f"breakdown: A M maps the Krylov space into itself, and the residual is {residuals[-1]:.3g}, "
-                f"{target:.3g} was asked for: A or M is singular, or b is not in the range of A"
-            )
-            break
-        if not residuals[-1] < (1 - 1e-10) * before and np.isfinite(residuals[-1]):
-            number = cycle
-            reason = (
-                f"stagnated: a cycle left the residual at {residuals[-1]:.3g}, {target:.3g} was asked for: take a "
-                "larger restart or another M, or a larger rtol where this is rounding"
-            )
-            break
-    info = told(
-        number,
-        a,
-        begin,
-        reason=reason,
-        iterations=len(residuals) - 1,
-        residuals=residuals,
-        residual=residuals[-1],
-        target=target,
-    )
-    return x, explained(info, a)
+    info = system.solve("fgmres", rhs, x, limits, None if callback is None else heard)
+    return x, renumbered(info, -(-int(info) // kept)) if info > 0 else info

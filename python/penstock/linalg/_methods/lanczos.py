@@ -9,6 +9,7 @@ import numpy as np
 from penstock.linalg._methods.passes import Product, axpy_of, dot, norm, pieces
 
 NOTHING = 1e-13  # of A's norm: rounding
+VANISHED, TURNED = 1e-9, 100  # how far A r falls, and by what factor it has risen since
 SMALL = 1e-6  # of A's norm: how far A r falls where b is not in the range of a singular A
 
 
@@ -19,6 +20,7 @@ class Rotation:
         self.cs, self.sn, self.dbar, self.epsln = -1.0, 0.0, 0.0, 0.0
         self.phibar, self.scale = beta, scale  # scale: norm(r) for a phibar of 1, at the start
         self.normal, self.size, self.singular = math.inf, 0.0, False
+        self.least = math.inf, 0.0  # norm(A r) / norm(r) as a part of A's norm, and phibar then
 
     def step(self, alfa: float, old: float, beta: float) -> tuple[float, float, float, float]:
         """(epsln, delta, gamma, phi) of the column with these three entries."""
@@ -34,11 +36,25 @@ class Rotation:
             return before, delta, math.inf, 0.0
         self.cs, self.sn = gbar / gamma, beta / gamma
         phi, self.phibar = self.cs * self.phibar, self.sn * self.phibar
+        part = self.normal / math.sqrt(self.size)
+        if part < self.least[0]:
+            self.least = part, self.phibar
         return before, delta, gamma, phi
+
+    def turned(self) -> bool:
+        """Whether A r vanished nearly to rounding and has risen again without a smaller residual: from then on x grows
+        along what A takes to zero."""
+        least, residual = self.least
+        risen = self.normal > TURNED * least * math.sqrt(self.size)
+        return least <= VANISHED and risen and abs(self.phibar) > 0.99 * abs(residual)
 
     def least_squares(self) -> bool:
         """Whether A r vanishes to rounding: the residual cannot become smaller."""
         return self.singular or self.normal <= NOTHING * math.sqrt(self.size)
+
+    def nearly(self) -> bool:
+        """Whether A r is so small that A may be singular, with a b that is not in its range."""
+        return self.singular or self.normal <= SMALL * math.sqrt(self.size)
 
 
 class Lanczos:
@@ -134,7 +150,7 @@ class Lanczos:
             return "not finite: numbers overflow, or A or M holds NaN or infinity"
         if self.square < 0:
             return f"M is not positive definite (r.M r = {self.square:.3g}): use another"
-        if rotation.least_squares() or rotation.normal <= SMALL * math.sqrt(rotation.size):
+        if rotation.nearly() or rotation.turned():
             return (
                 f"A is singular, and b is not in its range: x is a least-squares solution with a residual of "
                 f"{residual:.3g}, {target:.3g} was asked for: change b, or take lsqr"

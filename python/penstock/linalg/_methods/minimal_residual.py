@@ -17,9 +17,9 @@ from penstock.linalg._checks import count, guess, tolerance, vector
 from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import SolveInfo, told
 from penstock.linalg._methods.lanczos import Lanczos, Rotation
-from penstock.linalg._methods.passes import applied, dtype_of, norm, product
+from penstock.linalg._methods.passes import applied, norm, product
 from penstock.linalg._on_gpu import refuse
-from penstock.linalg._operators import as_matrix, require_square
+from penstock.linalg._operators import as_matrix, require_square, vector_dtype
 from penstock.linalg._system import preconditioner
 
 DRIFT = 1e-3  # how far below what was asked for the recurrence goes before it starts again
@@ -68,7 +68,7 @@ def minres(
     refuse("minres", b, x0)
     a, rhs = as_matrix(A), as_array(b)
     n = require_square(a)
-    dtype = dtype_of(a, rhs, *([] if x0 is None or isinstance(x0, str) else [as_array(x0)]))
+    dtype = vector_dtype(a, rhs, M, x0)
     rhs = vector(rhs, n, dtype, "b", False)
     most, atol = count(maxiter, 5 * max(n, 1), "maxiter"), tolerance(atol, "atol")
     target = max(tolerance(rtol, "rtol") * norm(rhs), atol)
@@ -112,7 +112,7 @@ def minres(
                 if true <= target or goal < DRIFT * target:
                     break
                 goal = 0.5 * estimate * target / true
-            if rotation.least_squares() or run.beta == 0:
+            if rotation.least_squares() or rotation.turned() or run.beta == 0:
                 break
         if not stop:
             last = residuals[-1] = run.restart()

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from penstock._arrays.convert import as_array, result_dtype
+from penstock._arrays.convert import as_array
 from penstock._matrix.csr import csr_array
-from penstock.linalg._operators import as_op, matrix_op
+from penstock.linalg._operators import as_op, matrix_op, multiplied_here
 
 PIECE = 8192  # entries; from 10,000 on OpenBLAS starts threads
 Product = Callable[[np.ndarray, np.ndarray], object]
@@ -41,19 +41,12 @@ def norm(x: np.ndarray) -> float:
     return float(np.sqrt(sum(float(np.vdot(v, v).real) for (v,) in pieces(x))))
 
 
-def dtype_of(*operands: Any) -> np.dtype:
-    """float32 or complex64 where everything is, else float64 or complex128."""
-    kinds = [np.dtype(o.dtype) for o in operands if getattr(o, "dtype", None) is not None]
-    return result_dtype(*kinds) if kinds else np.dtype(np.float64)
-
-
 def product(a: Any, dtype: np.dtype, prepare: bool) -> Product:
     """y = A x for `as_matrix`'s result: by the core's operator where products are the CPU's, which builds a plan after
     a dozen of them, else as the planner decides."""
     if not isinstance(a, csr_array):
         return _called(a.matvec, "A.matvec")
-    here = a.place != "device" and a._derived.stream_plans is None
-    if here and a.shape[0] == a.shape[1] and dtype.kind == "f":
+    if multiplied_here(a) and a.shape[0] == a.shape[1]:
         return matrix_op(a, dtype, prepare).apply
     return lambda x, y: a.dot(x, out=y)
 
@@ -65,7 +58,7 @@ def applied(m: Any, dtype: np.dtype) -> Product | None:
     native = getattr(m, "_native_op", None)
     if native is not None and native.dtype == dtype.name:
         return native.apply
-    if isinstance(m, csr_array) and dtype.kind == "f":
+    if isinstance(m, csr_array):
         return as_op(m, dtype, True, "M").apply
     return _called(m.matvec, "M.matvec")
 

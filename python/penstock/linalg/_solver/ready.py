@@ -11,10 +11,9 @@ import numpy as np
 from penstock._arrays.convert import result_dtype
 from penstock.linalg import _on_gpu
 from penstock.linalg._checks import limits_of
-from penstock.linalg._complex import is_complex
 from penstock.linalg._info import SolveInfo
 from penstock.linalg._names import METHODS, method_named
-from penstock.linalg._operators import real_dtype, require_square
+from penstock.linalg._operators import require_square, vector_dtype
 from penstock.linalg._solver.progress import bar
 from penstock.linalg._solver.refinement import inner_copy, refined, updated
 from penstock.linalg._solver.setup import prepare_products, require_refinable
@@ -56,8 +55,8 @@ class Ready:
             self._exact = System(a, None, np.dtype(np.float64), self._prepare)
             if self.method == "cg":
                 self._updates = refined_on_device(a, inside, M, self._inner_rtol)
-        elif METHODS[self.method].core and not is_complex(a, applied):
-            self._system(real_dtype(a))
+        elif METHODS[self.method].core:
+            self._system(vector_dtype(a, None, applied))
         self.setup_seconds = time.perf_counter() - begin
 
     def _by_function(self, rhs: np.ndarray, x0: Any) -> tuple[np.ndarray, SolveInfo]:

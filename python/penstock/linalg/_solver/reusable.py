@@ -10,11 +10,10 @@ import numpy as np
 from penstock._arrays.convert import as_array
 from penstock._choices import REFINED, SHORT_FLOATS, one_of
 from penstock.linalg._checks import count, guess, tolerance, vector
-from penstock.linalg._complex import is_complex
 from penstock.linalg._info import SolveInfo, join
 from penstock.linalg._names import METHODS
 from penstock.linalg._on_gpu import is_there, refuse
-from penstock.linalg._operators import as_matrix, real_dtype
+from penstock.linalg._operators import as_matrix, vector_dtype
 from penstock.linalg._solver.ready import Ready
 from penstock.linalg._solver.refinement import inner_copy
 from penstock.linalg._solver.report import SolverExplanation, explain
@@ -105,10 +104,10 @@ class Solver(Ready):
         rhs = as_array(b)
         if rhs.ndim == 2 and rhs.shape[1] != 1:
             return self.solve(rhs, x0, out)
-        if not METHODS[self.method].core or is_complex(self.A, rhs, self.M, x0):
+        if not METHODS[self.method].core:
             x, info = self._by_function(rhs, x0)
             return (x if out is None else copied(x, out)), info
-        dtype = real_dtype(self.A, rhs)
+        dtype = self._vectors(rhs, x0)
         rhs = vector(rhs, self.shape[0], dtype, "b", False)
         if out is None:
             x = guess(x0, rhs, self.M, False)
@@ -134,8 +133,8 @@ class Solver(Ready):
         if rhs.ndim != 2 or rhs.shape[1] == 0:
             raise ValueError(f"B has shape {rhs.shape}: give ({self.shape[0]}, k), k at least 1")
         together = self.method == "block_cg" or (self.method == "cg" and self.inner is None)
-        if together and self.method == "cg" and not is_complex(self.A, rhs, self.M, x0):
-            rhs = vector(rhs, self.shape[0], real_dtype(self.A, rhs), "B", True)
+        if together and self.method == "cg":
+            rhs = vector(rhs, self.shape[0], self._vectors(rhs, x0), "B", True)
             X = guess(x0, rhs, self.M, True)
             info = self._run(rhs, X)
         elif self.method == "block_cg":
@@ -152,6 +151,15 @@ class Solver(Ready):
             X, info = np.stack([x for x, _ in parts], axis=1), join([i for _, i in parts])
         X = X.reshape(self.shape[0], rhs.shape[1] if rhs.ndim == 2 else 1)
         return (X if out is None else copied(X, out)), info
+
+    def _vectors(self, b: np.ndarray, x0: Any) -> np.dtype:
+        """The type of x."""
+        dtype = vector_dtype(self.A, b, self.M, x0)
+        if self.inner is not None and dtype.kind == "c":
+            raise TypeError(
+                f"b or x0 is complex, and inner={self.inner!r} refines real systems: leave inner out"
+            )
+        return dtype
 
     def matvec(self, r: Any) -> np.ndarray:
         """x for b = r, converged or not: what `fgmres` asks of an M."""

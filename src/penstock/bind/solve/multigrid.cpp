@@ -11,6 +11,7 @@
 #include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/solver/complex_form.hpp"
 #include "penstock/solver/multigrid/gpu/cycle_gpu.hpp"
 #include "penstock/solver/multigrid/gpu/hierarchy_gpu.hpp"
 #include "penstock/solver/multigrid/gpu/smoothing_gpu.hpp"
@@ -28,6 +29,7 @@ struct AnyHierarchy {
   std::int64_t vectors = 1;
   AmgOptions options;
   std::optional<Where> device;  // where the levels are made and applied; nothing: by the CPU
+  bool complex = false;         // the levels are of the parts of complex vectors
 };
 
 /// A finest matrix that the device reads where it is.
@@ -128,27 +130,27 @@ AnyHierarchy built(const Matrix& m, AnyHierarchy made, const AnyHierarchy* befor
       else build_there<double, double>(*w, 1, made, before);
     } else if (f) {
       auto h = build_hierarchy<float>(*f, b, made.vectors, made.options, hierarchy_of<float>(before));
-      made.op.op = multigrid<float, float>(h, 1);
+      made.op.op = multigrid<float, float>(h, 1, made.complex);
       made.levels = std::move(h);
     } else if (made.precision == "float32") {
       double scale = 1;
       auto h = build_hierarchy<float>(narrowed(*w, scale), b, made.vectors, made.options,
                                       hierarchy_of<float>(before));
-      made.op.op = multigrid<double, float>(h, scale);
+      made.op.op = multigrid<double, float>(h, scale, made.complex);
       made.levels = std::move(h);
     } else {
       auto h = build_hierarchy<double>(*w, b, made.vectors, made.options, hierarchy_of<double>(before));
-      made.op.op = multigrid<double, double>(h, 1);
+      made.op.op = multigrid<double, double>(h, 1, made.complex);
       made.levels = std::move(h);
     }
   }
-  made.op.guard = m.guard();
+  made.op.guard = m.guard(), made.op.complex = made.complex;
   return made;
 }
 
 AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const ReadArray<double>& near_nullspace,
                        std::int64_t vectors, const nb::dict& d, std::optional<int> gpu,
-                       const AnyFinest* finest) {
+                       const AnyFinest* finest, bool complex) {
   const auto o = amg_options(d);
   const auto* f = std::get_if<Csr<float>>(&m.any());
   const auto* w = std::get_if<Csr<double>>(&m.any());
@@ -163,7 +165,8 @@ AnyHierarchy bound_amg(const Matrix& m, const std::string& precision, const Read
                 .near_nullspace = {near_nullspace.data(), near_nullspace.data() + near_nullspace.shape(0)},
                 .vectors = vectors,
                 .options = o,
-                .device = gpu ? std::optional(Where{*gpu}) : std::nullopt},
+                .device = gpu ? std::optional(Where{*gpu}) : std::nullopt,
+                .complex = complex},
                nullptr, finest);
 }
 
@@ -174,7 +177,8 @@ AnyHierarchy bound_update(const AnyHierarchy& before, const Matrix& m, const Any
                     .near_nullspace = before.near_nullspace,
                     .vectors = before.vectors,
                     .options = before.options,
-                    .device = before.device};
+                    .device = before.device,
+                    .complex = before.complex};
   return built(m, std::move(made), &before, finest);
 }
 
@@ -201,6 +205,19 @@ Array<const Index> in_host(const Array<const Index>& from) {
   copy_async(to.data, from.data, from.bytes(), stream);
   synchronize(stream);
   return to;
+}
+
+Matrix matrix_of_parts_of(const Matrix& m) {
+  const auto& any = m.any();
+  const auto make = [&](const auto& a) {
+    require_host(a, "AMG");
+    const nb::gil_scoped_release release;
+    return AnyCsr(matrix_of_parts(a));
+  };
+  if (const auto* a = std::get_if<Csr<Complex64>>(&any)) return Matrix(make(*a));
+  const auto* a = std::get_if<Csr<Complex128>>(&any);
+  require(a, "matrix_of_parts: the matrix is not complex");
+  return Matrix(make(*a));
 }
 
 template <class F>
@@ -285,9 +302,14 @@ void multigrid(nb::module_& m) {
         "Whether two matrices of one type and in one place have entries at the same places.");
   m.def("amg", bound_amg, nb::arg("a"), nb::arg("precision"), nb::arg("near_nullspace"), nb::arg("vectors"),
         nb::arg("options"), nb::arg("gpu").none() = nb::none(), nb::arg("finest").none() = nb::none(),
+        nb::arg("complex") = false,
         "With `gpu`, levels in the memory of that GPU, where A is; -1: the CPU as a device. near_nullspace "
         "may then "
-        "be empty: ones of each row of a block. With `finest`, A is read where it is.");
+        "be empty: ones of each row of a block. With `finest`, A is read where it is. `complex`: A is of the "
+        "parts "
+        "of complex vectors, and so are near_nullspace and the options.");
+  m.def("matrix_of_parts", matrix_of_parts_of, nb::arg("a"),
+        "The real matrix of a complex one: each entry a + b i is [[a, -b], [b, a]].");
 }
 
 }  // namespace penstock::bind

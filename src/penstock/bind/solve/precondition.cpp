@@ -5,6 +5,8 @@
 #include "penstock/core/error.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 #include "penstock/schedule/schedule.hpp"
+#include "penstock/solver/complex_op.hpp"
+#include "penstock/solver/matrix_op.hpp"
 #include "penstock/solver/precondition/preconditioners.hpp"
 
 namespace penstock::bind {
@@ -27,6 +29,15 @@ AnyOp from_matrix(const Matrix& m, const std::string& dtype, F&& make) {
 }
 
 AnyOp bound_jacobi(const Matrix& m, const std::string& dtype) {
+#define X(C, V)                                                                                    \
+  if (const auto* a = std::get_if<Csr<V>>(&m.unread()); a && dtype == dtype_name<C>()) {           \
+    m.guard().look();                                                                              \
+    for (const Place p : {a->indptr.place, a->indices.place, a->values.place}) check(InCore{}, p); \
+    const nb::gil_scoped_release release;                                                          \
+    return {of_parts(jacobi<C, V>(*a)), m.guard(), true};                                          \
+  }
+  PENSTOCK_FOR_EACH_COMPLEX_OP(X)
+#undef X
   return from_matrix(m, dtype, []<class T, class V>(const Csr<V>& a) { return jacobi<T, V>(a); });
 }
 
@@ -52,7 +63,9 @@ AnyOp bound_chebyshev(const AnyOp& a, const AnyOp* jacobi, int degree, double sm
       [&]<class T>(const LinearOp<T>& op) -> AnyOp {
         Array<const T> inverse;
         if (jacobi) inverse = std::get<LinearOp<T>>(jacobi->op).diagonal;
-        return {chebyshev<T>(op, inverse, {.degree = degree, .smallest = smallest, .largest = largest})};
+        return {chebyshev<T>(op, inverse, {.degree = degree, .smallest = smallest, .largest = largest}),
+                {},
+                a.complex};
       },
       a.op);
 }

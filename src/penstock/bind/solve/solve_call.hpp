@@ -3,10 +3,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
 
 #include "penstock/bind/solve/linear_op.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/solver/complex_op.hpp"
 #include "penstock/solver/solve.hpp"
 
 namespace penstock::bind {
@@ -55,20 +57,42 @@ inline SolveOptions options_of(const nb::dict& d) {
   return o;
 }
 
+inline SolveOptions flexibly(SolveOptions o, const std::string& method) {
+  o.flexible = method == "fgmres";
+  return o;
+}
+
 template <class T>
 SolveResult run_method(const std::string& method, const LinearOp<T>& a, const LinearOp<T>* m,
                        std::span<const T> b, std::span<T> x, const SolveOptions& o, const Space& space = {}) {
   if (method == "cg") return cg<T>(a, m, b, x, o, space);
   if (method == "pipecg") return pipelined_cg<T>(a, m, b, x, o, space);
   if (method == "bicgstab") return bicgstab<T>(a, m, b, x, o, space);
-  if (method == "gmres") return gmres<T>(a, m, b, x, o, space);
+  if (method == "gmres" || method == "fgmres") return gmres<T>(a, m, b, x, flexibly(o, method), space);
+  throw Error(Errc::invalid_argument, "method '" + method + "' is unknown");
+}
+
+/// The same of complex vectors, all of which are given by their parts.
+template <class R>
+SolveResult run_complex(const std::string& method, const LinearOp<R>& a, const LinearOp<R>* m,
+                        std::span<const R> b, std::span<R> x, const SolveOptions& o) {
+  if (method == "cg" || method == "pipecg") return run_method<R>(method, a, m, b, x, o);
+  using C = std::complex<R>;
+  const auto op = of_complex(a);
+  std::optional<LinearOp<C>> preconditioner;
+  if (m) preconditioner = of_complex(*m);
+  const std::span<const C> from(reinterpret_cast<const C*>(b.data()), b.size() / 2);
+  const std::span<C> to(reinterpret_cast<C*>(x.data()), x.size() / 2);
+  const auto* with = preconditioner ? &*preconditioner : nullptr;
+  if (method == "bicgstab") return bicgstab<C>(op, with, from, to, o);
+  if (method == "gmres" || method == "fgmres") return gmres<C>(op, with, from, to, flexibly(o, method));
   throw Error(Errc::invalid_argument, "method '" + method + "' is unknown");
 }
 
 template <class T>
-const LinearOp<T>* preconditioner_of(const AnyOp* m) {
+const LinearOp<T>* preconditioner_of(const AnyOp* m, bool complex = false) {
   const auto* op = m ? std::get_if<LinearOp<T>>(&m->op) : nullptr;
-  require(!m || op, "A and M differ in type");
+  require(!m || (op && m->complex == complex), "A and M differ in type");
   return op;
 }
 

@@ -10,6 +10,7 @@ template <class T>
 class HostBicgstab : public HostWork<T> {
  public:
   using HostWork<T>::HostWork;
+  using typename HostWork<T>::Scalar;
 
   void begin(const T* r, T* shadow, T* p) {
     this->pass(3, [&](std::int64_t f, std::int64_t count) {
@@ -18,19 +19,19 @@ class HostBicgstab : public HostWork<T> {
     });
   }
   void half(T alpha, const T* v, T* r) {
-    this->pass(3, 1, [&](std::int64_t f, std::int64_t count, double* s) {
+    this->pass(3, 1, [&](std::int64_t f, std::int64_t count, Scalar* s) {
       axpy<T>(-alpha, v + f, r + f, count);
-      s[0] += dot(r + f, r + f, count);
+      s[0] += square(r + f, count);
     });
   }
   void advance(T alpha, T omega, const T* p_hat, const T* s_hat, const T* t, const T* shadow, T* r) {
     T* x = this->x();
-    this->pass(this->has_m() ? 8 : 6, 2, [&](std::int64_t f, std::int64_t count, double* s) {
+    this->pass(this->has_m() ? 8 : 6, 2, [&](std::int64_t f, std::int64_t count, Scalar* s) {
       axpy<T>(alpha, p_hat + f, x + f, count);
       axpy<T>(omega, s_hat + f, x + f, count);
       axpy<T>(-omega, t + f, r + f, count);
-      s[0] += dot(r + f, r + f, count);
-      s[1] += dot(shadow + f, r + f, count);
+      s[0] += square(r + f, count);
+      s[1] += inner(shadow + f, r + f, count);
     });
   }
   void direction(T beta, T omega, const T* v, const T* r, T* p) {
@@ -50,9 +51,10 @@ SolveResult bicgstab(const LinearOp<T>& a, const LinearOp<T>* m, std::span<const
   return bicgstab_on(work);
 }
 
-template SolveResult bicgstab(const LinearOp<float>&, const LinearOp<float>*, std::span<const float>,
-                              std::span<float>, const SolveOptions&, const Space&);
-template SolveResult bicgstab(const LinearOp<double>&, const LinearOp<double>*, std::span<const double>,
-                              std::span<double>, const SolveOptions&, const Space&);
+#define X(T)                                                                                              \
+  template SolveResult bicgstab(const LinearOp<T>&, const LinearOp<T>*, std::span<const T>, std::span<T>, \
+                                const SolveOptions&, const Space&);
+PENSTOCK_FOR_EACH_ENTRY(X)
+#undef X
 
 }  // namespace penstock

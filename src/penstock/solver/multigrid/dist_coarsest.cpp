@@ -8,7 +8,8 @@ namespace penstock {
 
 template <class T>
 std::shared_ptr<const DenseSolve> factored_on_first(Comm& comm, const Ownership& owners,
-                                                    const Csr<T>& entries, const RankRows& rows) {
+                                                    const Csr<T>& entries, const RankRows& rows,
+                                                    bool symmetric) {
   std::vector<std::int64_t> lengths;
   std::vector<Index> columns;  // the rows of one rank after those of the other
   for (std::int64_t r = 0; r < entries.rows; ++r)
@@ -36,7 +37,7 @@ std::shared_ptr<const DenseSolve> factored_on_first(Comm& comm, const Ownership&
     a.indptr = {indptr.data(), std::ssize(indptr), {}, nullptr};
     a.indices = {columns.data(), std::ssize(columns), {}, nullptr};
     a.values = {values.data(), std::ssize(values), {}, nullptr};
-    made = std::make_shared<const DenseSolve>(a, sizeof(T) == 4 ? 1e-5 : 1e-12);
+    made = std::make_shared<const DenseSolve>(a, sizeof(T) == 4 ? 1e-5 : 1e-12, symmetric);
   });
   return made;
 }
@@ -61,7 +62,7 @@ std::function<void(const T* b, T* z)> solve_on_first(std::shared_ptr<Comm> comm,
 
 #define X(T)                                                                                            \
   template std::shared_ptr<const DenseSolve> factored_on_first(Comm&, const Ownership&, const Csr<T>&,  \
-                                                               const RankRows&);                        \
+                                                               const RankRows&, bool);                  \
   template std::function<void(const T*, T*)> solve_on_first<T>(std::shared_ptr<Comm>, const Ownership&, \
                                                                std::shared_ptr<const DenseSolve>);
 X(float)

@@ -13,7 +13,8 @@ namespace penstock {
 /// ranks, as DenseSolve. Collective.
 template <class T>
 std::shared_ptr<const DenseSolve> factored_on_first(Comm& comm, const Ownership& owners,
-                                                    const Csr<T>& entries, const RankRows& rows);
+                                                    const Csr<T>& entries, const RankRows& rows,
+                                                    bool symmetric);
 
 /// z = M b, of the rows that each rank owns. Nothing travels where rank 0 owns all of them.
 template <class T>

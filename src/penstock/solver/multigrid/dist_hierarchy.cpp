@@ -10,6 +10,7 @@
 #include "penstock/solver/multigrid/dist_coarsest.hpp"
 #include "penstock/solver/multigrid/dist_transfer.hpp"
 #include "penstock/solver/multigrid/level_checks.hpp"
+#include "penstock/solver/multigrid/nonsymmetric.hpp"
 
 namespace penstock {
 namespace {
@@ -87,15 +88,16 @@ struct Making {
 
 template <class T>
 Aggregates aggregates_of(const Making<T>& m, const std::shared_ptr<DistProduct<T>>& rows, const Csr<T>& wide,
-                         const AmgOptions& o, int number, const Aggregates* before, Strength<T>& strong,
-                         bool with_strength) {
+                         const Csr<T>* transposed, const AmgOptions& o, int number, const Aggregates* before,
+                         Strength<T>& strong, bool with_strength) {
   if (before && !with_strength) return *before;
   auto vertices = wide;
   auto shared = rows;
-  if (m.block > 1) {
+  if (m.block > 1 || transposed) {
     const auto owners = vertex_owners(m.owners, m.block);
-    shared =
-        share_out<T>(m.comm, owners, owners, owners->numbers(m.comm->rank()), condensed(m.entries, m.block));
+    const auto judged = transposed ? mean_magnitude(m.entries, *transposed) : m.entries;
+    shared = share_out<T>(m.comm, owners, owners, owners->numbers(m.comm->rank()),
+                          m.block > 1 ? condensed(judged, m.block) : judged);
     vertices = wide_rows(*shared);
   }
   const auto columns = columns_of(shared);
@@ -109,9 +111,11 @@ Aggregates aggregates_of(const Making<T>& m, const std::shared_ptr<DistProduct<T
 template <class T>
 bool coarsen(DistAmgLevel<T>& level, Making<T>& m, const Csr<T>& wide, const Array<const T>& inverse,
              const AmgOptions& o, int number, const Aggregates* before) {
-  const bool scalar = m.block == 1 && m.vectors == 1;
+  const bool scalar = m.block == 1 && m.vectors == 1 && o.symmetric;
   Strength<T> strong;
-  level.aggregates = aggregates_of(m, level.a, wide, o, number, before, strong, scalar);
+  const auto transposed = o.symmetric ? Csr<T>{} : dist_transposed(*level.a, wide);
+  level.aggregates =
+      aggregates_of(m, level.a, wide, o.symmetric ? nullptr : &transposed, o, number, before, strong, scalar);
   const auto rows = m.owners->size(), coarse_rows = level.aggregates.count * m.vectors;
   if (coarse_rows == 0 || static_cast<double>(coarse_rows) > kLeastCoarsening * static_cast<double>(rows))
     return false;
@@ -119,12 +123,27 @@ bool coarsen(DistAmgLevel<T>& level, Making<T>& m, const Csr<T>& wide, const Arr
   const auto owners = rows_of_vertices(starts, m.vectors);
   auto made = dist_tentative<T>(*m.comm, level.aggregates, Ownership::ranges(starts), m.block,
                                 m.near_nullspace, m.vectors);
-  const auto t = stacked(made.t, ghost_rows(*m.comm, *level.a->matrix().plan, made.t));
-  // The filter keeps the row sums of A, which is right for constants, but not for several vectors.
-  const auto p = smoothed(wide, t, inverse, 4.0 / 3 / level.largest, scalar ? &strong : nullptr);
-  level.p = share_out<T>(m.comm, m.owners, owners, m.owners->numbers(m.comm->rank()), p);
-  level.r = restriction(*level.p);
-  m.entries = dist_galerkin(*level.a, wide, *level.p, p);
+  const auto numbers = m.owners->numbers(m.comm->rank());
+  const auto shared = [&](const Csr<T>& rows) {
+    return share_out<T>(m.comm, m.owners, owners, numbers, rows);
+  };
+  Csr<T> p;
+  if (o.symmetric) {
+    const auto t = stacked(made.t, ghost_rows(*m.comm, *level.a->matrix().plan, made.t));
+    // The filter keeps the row sums of A, which is right for constants, but not for several vectors.
+    p = smoothed(wide, t, inverse, kOmega / level.largest, scalar ? &strong : nullptr);
+    level.p = shared(p);
+    level.r = restriction(*level.p);
+    m.entries = dist_galerkin(*level.a, wide, *level.p, p);
+  } else {
+    const auto turned = share_out<T>(m.comm, m.owners, m.owners, numbers, transposed);
+    p = locally_smoothed(wide, made.t, inverse, rows_elsewhere(level.a, owners));
+    level.p = shared(p);
+    const auto q =
+        shared(locally_smoothed(wide_rows(*turned), made.t, inverse, rows_elsewhere(turned, owners)));
+    level.r = restriction(*q);
+    m.entries = dist_galerkin(*level.a, wide, *q, p);
+  }
   m.owners = owners;
   m.near_nullspace = std::move(made.coarse);
   m.block = m.vectors;
@@ -156,8 +175,9 @@ std::shared_ptr<const DistHierarchy<T>> build(Making<T> m, std::shared_ptr<DistP
     const auto inverse = inverse_diagonal(wide);
     if (number == 0) require_positive_diagonal(inverse, columns);
     const auto op = product_of(level.a);
-    level.largest = largest_eigenvalue(op, wide, inverse, columns);
-    if (number == 0) require_symmetric(op, columns);
+    level.largest = o.symmetric ? largest_eigenvalue(op, wide, inverse, columns)
+                                : largest_row_sum(wide, inverse, columns);
+    if (number == 0 && o.symmetric) require_symmetric(op, columns);
     level.smoothing = o.l1_jacobi ? l1_jacobi_smoothing(wide, o.degree)
                                   : chebyshev_smoothing(inverse, level.largest, o.degree);
     if (m.owners->size() > o.max_coarse && number + 1 < o.max_levels) {
@@ -166,7 +186,7 @@ std::shared_ptr<const DistHierarchy<T>> build(Making<T> m, std::shared_ptr<DistP
     }
     if (m.owners->size() <= std::max(o.max_coarse, kMostDense)) {
       h->factored = true;
-      h->coarsest = factored_on_first(*m.comm, *m.owners, m.entries, columns);
+      h->coarsest = factored_on_first(*m.comm, *m.owners, m.entries, columns, o.symmetric);
     } else {
       level.smoothing = o.l1_jacobi ? l1_jacobi_smoothing(wide, kLastSteps)
                                     : chebyshev_smoothing(inverse, level.largest, kLastSteps);

@@ -46,6 +46,39 @@ Csr<T> as_csr(ListedRows<T> rows, std::int64_t cols) {
   return a;
 }
 
+/// Of rows for each column of `a` here, and then for each ghost, the sums for those that are owned here: those of one rank after the
+/// other. Collective.
+template <class T>
+Csr<T> sums_at_owners(const DistCsr<T>& a, const Csr<T>& part) {
+  auto& comm = *a.comm;
+  const auto owned = a.cols();
+  const auto& plan = *a.plan;
+  const auto pieces =
+      stacked(part, as_csr(rows_to_owners(comm, plan, listed(part, owned, part.rows)), part.cols));
+  // A matrix of ones adds up what belongs to a row, in the order of the ranks.
+  std::vector<std::vector<Index>> sources(at(owned));
+  const auto own = [&] {
+    for (std::int64_t r = 0; r < owned; ++r) sources[at(r)].push_back(static_cast<Index>(r));
+  };
+  bool added = false;
+  for (std::size_t i = 0; i < plan.send_ranks.size(); ++i) {
+    if (!added && plan.send_ranks[i] > comm.rank()) own(), added = true;
+    for (auto k = plan.send_offsets[i]; k < plan.send_offsets[i + 1]; ++k)
+      sources[at(plan.send_indices.data[k])].push_back(static_cast<Index>(part.rows + k));
+  }
+  if (!added) own();
+  Csr<T> ones;
+  ones.rows = owned, ones.cols = pieces.rows;
+  std::vector<Offset> indptr{0};
+  std::vector<Index> indices;
+  for (const auto& list : sources) {
+    indices.insert(indices.end(), list.begin(), list.end());
+    indptr.push_back(std::ssize(indices));
+  }
+  ones.indptr = held(std::move(indptr)), ones.indices = held(std::move(indices));
+  return spgemm<PlusTimes<T>, T>(ones.view(), pieces.view(), {.ascending = true});
+}
+
 }  // namespace
 
 template <class T>
@@ -124,47 +157,79 @@ Csr<T> dist_galerkin(const DistProduct<T>& a, const Csr<T>& wide, const DistProd
                      const Csr<T>& p_rows) {
   using S = PlusTimes<T>;
   const auto& p = product.matrix();
-  auto& comm = *p.comm;
   Csr<T> part;  // a row for each column of P here, and then for each ghost
   {
-    const auto fetched = stacked(p_rows, ghost_rows(comm, *a.matrix().plan, p_rows));
+    const auto fetched = stacked(p_rows, ghost_rows(*p.comm, *a.matrix().plan, p_rows));
     const auto ap = spgemm<S, T>(wide.view(), fetched.view(), {.ascending = true});
     part = spgemm<S, T>(transpose(wide_rows(product)).view(), ap.view(), {.ascending = true});
   }
-  const auto owned = p.cols();
-  const auto& plan = *p.plan;
-  const auto pieces =
-      stacked(part, as_csr(rows_to_owners(comm, plan, listed(part, owned, part.rows)), part.cols));
-  // A matrix of ones adds up what belongs to a row, in the order of the ranks.
-  std::vector<std::vector<Index>> sources(at(owned));
-  const auto own = [&] {
-    for (std::int64_t r = 0; r < owned; ++r) sources[at(r)].push_back(static_cast<Index>(r));
-  };
-  bool added = false;
-  for (std::size_t i = 0; i < plan.send_ranks.size(); ++i) {
-    if (!added && plan.send_ranks[i] > comm.rank()) own(), added = true;
-    for (auto k = plan.send_offsets[i]; k < plan.send_offsets[i + 1]; ++k)
-      sources[at(plan.send_indices.data[k])].push_back(static_cast<Index>(part.rows + k));
-  }
-  if (!added) own();
-  Csr<T> ones;
-  ones.rows = owned, ones.cols = pieces.rows;
-  std::vector<Offset> indptr{0};
-  std::vector<Index> indices;
-  for (const auto& list : sources) {
-    indices.insert(indices.end(), list.begin(), list.end());
-    indptr.push_back(std::ssize(indices));
-  }
-  ones.indptr = held(std::move(indptr)), ones.indices = held(std::move(indices));
-  return spgemm<S, T>(ones.view(), pieces.view(), {.ascending = true});
+  return sums_at_owners(p, part);
 }
 
-#define X(T)                                                                                        \
-  template Tentative<T> dist_tentative<T>(Comm&, const Aggregates&, const Ownership&, std::int64_t, \
-                                          const std::vector<double>&, std::int64_t);                \
-  template Csr<T> ghost_rows(Comm&, const CommPlan&, const Csr<T>&);                                \
-  template std::shared_ptr<DistProduct<T>> restriction(DistProduct<T>&);                            \
-  template Csr<T> dist_galerkin(const DistProduct<T>&, const Csr<T>&, const DistProduct<T>&, const Csr<T>&);
+template <class T>
+Csr<T> dist_transposed(const DistProduct<T>& product, const Csr<T>& wide) {
+  const auto& a = product.matrix();
+  const auto rows = a.row_owners->numbers(a.comm->rank());
+  auto t = transpose(wide);
+  const auto indices = allocate<Index>(std::max<Offset>(t.nnz(), 1));
+  for (Offset k = 0; k < t.nnz(); ++k) indices.data[k] = static_cast<Index>(rows.data[t.indices.data[k]]);
+  t.indices = indices.slice(0, t.nnz()), t.cols = a.all_rows();
+  return sums_at_owners(a, t);
+}
+
+template <class T>
+RowsElsewhere<T> rows_elsewhere(std::shared_ptr<DistProduct<T>> product,
+                                std::shared_ptr<const Ownership> columns) {
+  RowsElsewhere<T> made;
+  made.with_ghosts = [product](const Csr<T>& own) {
+    const auto& a = product->matrix();
+    return stacked(own, ghost_rows(*a.comm, *a.plan, own));
+  };
+  made.add = [product, columns](std::span<const Index> met, std::span<double> sums) {
+    auto& comm = *product->matrix().comm;
+    const auto rank = comm.rank();
+    std::vector<double> own(at(2 * columns->count(rank)));
+    std::vector<GlobalIndex> ghosts;
+    ListedRows<double> rows;
+    const auto put = [&rows](const double* two) {
+      rows.lengths.push_back(2);
+      for (int k = 0; k < 2; ++k) rows.columns.push_back(k), rows.values.push_back(two[k]);
+    };
+    for (std::size_t i = 0; i < met.size(); ++i) {
+      if (columns->owner(met[i]) == rank) {
+        std::copy_n(&sums[2 * i], 2, &own[at(2 * columns->local(met[i]))]);
+      } else {
+        ghosts.push_back(met[i]);
+        put(&sums[2 * i]);
+      }
+    }
+    const auto plan = plan_exchange(comm, *columns, ghosts);
+    const auto came = rows_to_owners(comm, plan, rows);
+    const auto to = [&](std::int64_t k) { return &own[at(2 * plan.send_indices.data[k])]; };
+    for (std::int64_t k = 0; k < plan.sent(); ++k)
+      for (int i = 0; i < 2; ++i) to(k)[i] += came.values[at(2 * k + i)];
+    rows = {};
+    for (std::int64_t k = 0; k < plan.sent(); ++k) put(to(k));
+    const auto back = rows_to_ghosts(comm, plan, rows);
+    auto next = back.values.begin();
+    for (std::size_t i = 0; i < met.size(); ++i) {
+      const bool here = columns->owner(met[i]) == rank;
+      const double* from = here ? &own[at(2 * columns->local(met[i]))] : &*next;
+      std::copy_n(from, 2, &sums[2 * i]);
+      if (!here) next += 2;
+    }
+  };
+  return made;
+}
+
+#define X(T)                                                                                                 \
+  template Tentative<T> dist_tentative<T>(Comm&, const Aggregates&, const Ownership&, std::int64_t,          \
+                                          const std::vector<double>&, std::int64_t);                         \
+  template Csr<T> ghost_rows(Comm&, const CommPlan&, const Csr<T>&);                                         \
+  template std::shared_ptr<DistProduct<T>> restriction(DistProduct<T>&);                                     \
+  template Csr<T> dist_galerkin(const DistProduct<T>&, const Csr<T>&, const DistProduct<T>&, const Csr<T>&); \
+  template Csr<T> dist_transposed(const DistProduct<T>&, const Csr<T>&);                                     \
+  template RowsElsewhere<T> rows_elsewhere(std::shared_ptr<DistProduct<T>>, std::shared_ptr<const Ownership>);
 X(float)
 X(double)
 #undef X

@@ -97,8 +97,9 @@ std::shared_ptr<const Hierarchy<T>> build_hierarchy(const Csr<T>& a, std::vector
                                                     std::int64_t vectors, const AmgOptions& options,
                                                     const Hierarchy<T>* before = nullptr);
 
-/// M = one cycle. With vectors of another type than T, which are scaled by a power of two; `scale` M is applied.
+/// M = one cycle. With vectors of another type than T, which are scaled by a power of two; `scale` M is applied. `complex`: the levels
+/// are of the parts of complex vectors (solver/complex_form.hpp), and products are those of the complex matrices, which have half the numbers.
 template <class U, class T>
-LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scale);
+LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scale, bool complex = false);
 
 }  // namespace penstock

@@ -1,12 +1,55 @@
 // What a hierarchy in one process costs, and its cycle.
+#include <complex>
+#include <functional>
 #include <utility>
+#include <vector>
 
+#include "penstock/solver/complex_form.hpp"
 #include "penstock/solver/multigrid/hierarchy.hpp"
 
 namespace penstock {
 
+namespace {
+
+/// to = A from, or to += A from, of vectors given by their parts.
+template <class T>
+std::function<void(const T* from, T* to)> complex_product(const Csr<T>& parts, LevelBytes& bytes,
+                                                          std::int64_t LevelBytes::*of, bool adds) {
+  using C = std::complex<T>;
+  const auto a = complex_of_parts(parts);
+  bytes.*of = a.bytes();
+  const auto scale = adds ? Scale<PlusTimes<C>>::accumulate() : Scale<PlusTimes<C>>{};
+  return [a, scale](const T* from, T* to) {
+    cpu::spmv<PlusTimes<C>, C>(a.view(), reinterpret_cast<const C*>(from), reinterpret_cast<C*>(to), scale);
+  };
+}
+
 template <class U, class T>
-LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scale) {
+LinearOp<U> complex_multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scale) {
+  auto made = std::make_shared<CycleLevels<T>>();
+  made->cycle = hierarchy->cycle;
+  std::vector<LevelBytes> of;
+  for (const auto& level : hierarchy->levels) {
+    auto& l = made->levels.emplace_back();
+    auto& bytes = of.emplace_back(LevelBytes{.steps = std::ssize(level.smoothing.steps)});
+    l.rows = level.a.rows, l.smoothing = level.smoothing;
+    l.product = complex_product(level.a, bytes, &LevelBytes::a, false);
+    if (level.p.indptr.data == nullptr) continue;
+    l.restrict = complex_product(level.r, bytes, &LevelBytes::r, false);
+    l.prolong = complex_product(level.p, bytes, &LevelBytes::p, true);
+  }
+  if (hierarchy->coarsest)
+    made->coarsest = [hierarchy](const T* b, T* z) { hierarchy->coarsest->apply(b, z); };
+  const auto dense = hierarchy->coarsest ? hierarchy->coarsest->bytes() : -1;
+  const auto read = bytes_of_cycle(of, dense, hierarchy->cycle);
+  return cycle_op<U, T>(std::move(made), scale, [read] { return read; });
+}
+
+}  // namespace
+
+template <class U, class T>
+LinearOp<U> multigrid(std::shared_ptr<const Hierarchy<T>> hierarchy, double scale, bool complex) {
+  if (complex) return complex_multigrid<U, T>(std::move(hierarchy), scale);
   auto made = std::make_shared<CycleLevels<T>>();
   made->cycle = hierarchy->cycle;
   for (const auto& level : hierarchy->levels) {
@@ -80,8 +123,8 @@ std::int64_t Hierarchy<T>::device_bytes() const {
 template struct Hierarchy<float>;
 template struct Hierarchy<double>;
 
-template LinearOp<float> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
-template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<double>>, double);
-template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<float>>, double);
+template LinearOp<float> multigrid(std::shared_ptr<const Hierarchy<float>>, double, bool);
+template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<double>>, double, bool);
+template LinearOp<double> multigrid(std::shared_ptr<const Hierarchy<float>>, double, bool);
 
 }  // namespace penstock

@@ -20,11 +20,13 @@ template <class T>
 void require_symmetric_sums(const double* sums, std::int64_t all, bool over_ranks) {
   const double tolerance =
       (sizeof(T) == 4 ? 1e-3 : 1e-6) / std::sqrt(static_cast<double>(std::max<std::int64_t>(all, 1)));
-  require(!(std::abs(sums[0] - sums[1]) > tolerance * std::sqrt(sums[2] * sums[3])),
-          over_ranks
-              ? "AMG: A is not symmetric: take M='ilu0' or 'schwarz' with gmres or bicgstab"
-              : "AMG: A is not symmetric: take AMG(A, symmetry='nonsymmetric'), or with b in host memory "
-                "M='ilu0', with gmres or bicgstab");
+  require(
+      !(std::abs(sums[0] - sums[1]) > tolerance * std::sqrt(sums[2] * sums[3])),
+      over_ranks
+          ? "AMG: A is not symmetric: take ps.dist.linalg.AMG(A, symmetry='nonsymmetric'), or M='ilu0' or "
+            "'schwarz', with gmres or bicgstab"
+          : "AMG: A is not symmetric: take AMG(A, symmetry='nonsymmetric'), or with b in host memory "
+            "M='ilu0', with gmres or bicgstab");
 }
 
 template <class T>

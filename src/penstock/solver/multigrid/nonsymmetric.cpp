@@ -1,5 +1,6 @@
 #include "penstock/solver/multigrid/nonsymmetric.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -37,9 +38,13 @@ Csr<T> mean_magnitude(const Csr<T>& a, const Csr<T>& transposed) {
 }
 
 template <class T>
-Csr<T> locally_smoothed(const Csr<T>& a, const Csr<T>& t, const Array<const T>& inverse) {
+Csr<T> locally_smoothed(const Csr<T>& a, const Csr<T>& t, const Array<const T>& inverse,
+                        const RowsElsewhere<T>& elsewhere) {
   using S = PlusTimes<T>;
-  const auto product = spgemm<S, T>(a.view(), t.view(), {.ascending = true});
+  const auto wide = [&](const Csr<T>& own) {
+    return elsewhere.with_ghosts ? elsewhere.with_ghosts(own) : own;
+  };
+  const auto product = spgemm<S, T>(a.view(), wide(t).view(), {.ascending = true});
   const auto scaled = allocate<T>(std::max<Offset>(product.nnz(), 1));
   for_row_ranges(product, [&](std::int64_t first, std::int64_t last) {
     for (auto r = first; r < last; ++r)
@@ -48,23 +53,41 @@ Csr<T> locally_smoothed(const Csr<T>& a, const Csr<T>& t, const Array<const T>& 
   });
   auto q = product;
   q.values = scaled.slice(0, product.nnz());
-  std::vector<double> up(at(t.cols)), down(at(t.cols));
+  // Of each column the sums (A t, A q) and (A q, A q). Over ranks those of the columns that are met here.
+  std::vector<Index> columns;
+  std::vector<double> sums;
+  const auto place = [&](Index column) {
+    if (!elsewhere.add) return at(column);
+    return at(std::lower_bound(columns.begin(), columns.end(), column) - columns.begin());
+  };
   {
-    const auto aq = spgemm<S, T>(a.view(), q.view(), {.ascending = true});
+    const auto aq = spgemm<S, T>(a.view(), wide(q).view(), {.ascending = true});
+    if (elsewhere.add) {
+      for (const auto* met : {&product, &aq})
+        columns.insert(columns.end(), met->indices.data, met->indices.data + met->nnz());
+      std::sort(columns.begin(), columns.end());
+      columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    }
+    sums.resize(2 * (elsewhere.add ? columns.size() : at(t.cols)));
     // Row after row: the same bits for any number of threads.
     for (std::int64_t r = 0; r < a.rows; ++r)
       merged_row(product, aq, r, [&](Index column, T x, T y) {
-        up[at(column)] += static_cast<double>(x) * static_cast<double>(y);
-        down[at(column)] += static_cast<double>(y) * static_cast<double>(y);
+        auto* two = &sums[2 * place(column)];
+        two[0] += static_cast<double>(x) * static_cast<double>(y);
+        two[1] += static_cast<double>(y) * static_cast<double>(y);
       });
   }
-  for (std::size_t c = 0; c < up.size(); ++c) up[c] = down[c] > 0 ? std::max(0.0, up[c] / down[c]) : 0;
+  if (elsewhere.add) elsewhere.add(columns, sums);
+  const auto damping = [&](Index column) {
+    const auto* two = &sums[2 * place(column)];
+    return two[1] > 0 ? std::max(0.0, two[0] / two[1]) : 0;
+  };
   return rows_in_ranges<T>(
-      t.rows, t.cols, [&](std::int64_t r) { return q.indptr.data[r] + r; },
+      a.rows, t.cols, [&](std::int64_t r) { return q.indptr.data[r] + r; },
       [&](std::int64_t r, RowPiece<T>& piece) {
         const auto first = q.indptr.data[r], last = q.indptr.data[r + 1];
-        double w = first < last ? up[at(q.indices.data[first])] : 0;
-        for (auto k = first; k < last; ++k) w = std::min(w, up[at(q.indices.data[k])]);
+        double w = first < last ? damping(q.indices.data[first]) : 0;
+        for (auto k = first; k < last; ++k) w = std::min(w, damping(q.indices.data[k]));
         merged_row(t, q, r, [&](Index column, T x, T y) {
           piece.indices.push_back(column);
           piece.values.push_back(static_cast<T>(static_cast<double>(x) - w * static_cast<double>(y)));
@@ -72,9 +95,10 @@ Csr<T> locally_smoothed(const Csr<T>& a, const Csr<T>& t, const Array<const T>& 
       });
 }
 
-#define X(T)                                                    \
-  template Csr<T> mean_magnitude(const Csr<T>&, const Csr<T>&); \
-  template Csr<T> locally_smoothed(const Csr<T>&, const Csr<T>&, const Array<const T>&);
+#define X(T)                                                                            \
+  template Csr<T> mean_magnitude(const Csr<T>&, const Csr<T>&);                         \
+  template Csr<T> locally_smoothed(const Csr<T>&, const Csr<T>&, const Array<const T>&, \
+                                   const RowsElsewhere<T>&);
 X(float)
 X(double)
 #undef X

@@ -8,6 +8,7 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 #include "penstock/kernel/vectors/dense_blocks.hpp"
+#include "penstock/solver/matrix_op.hpp"
 #include "penstock/solver/precondition/device_form.hpp"
 #include "penstock/solver/precondition/preconditioners.hpp"
 #include "penstock/solver/vectors.hpp"
@@ -22,9 +23,9 @@ constexpr double kZeroInBlock = 1e-14;
 constexpr std::int64_t kMostBlock = 1024;
 
 template <class V>
-double value_at(const CsrView<V>& a, Offset k) {
-  if constexpr (is_pattern<V>) return 1;
-  else return static_cast<double>(a.values[k]);
+auto value_at(const CsrView<V>& a, Offset k) {
+  if constexpr (is_pattern<V>) return 1.0;
+  else return static_cast<ScalarOf<V>>(a.values[k]);
 }
 
 /// The first fault by its row, in whatever order threads find faults.
@@ -79,11 +80,11 @@ LinearOp<T> jacobi(const Csr<V>& a) {
   First fault;
   parallel_ranges(a.rows, kJacobiRows, [&](std::int64_t first, std::int64_t last) {
     for (auto i = first; i < last; ++i) {
-      double d = 0;
+      ScalarOf<T> d = 0;
       for (auto k = view.indptr[i]; k < view.indptr[i + 1]; ++k)
         if (view.indices[k] == i) d += value_at(view, k);
-      const auto value = static_cast<T>(1 / d);
-      if (!std::isfinite(value) || value == 0) fault.report(i);
+      const auto value = static_cast<T>(1.0 / d);
+      if (!finite(ScalarOf<T>(value)) || value == T(0)) fault.report(i);
       inverse.data[i] = value;
     }
   });
@@ -97,7 +98,7 @@ LinearOp<T> jacobi(const Csr<V>& a) {
   op.apply = [inverse](std::span<const T> x, std::span<T> y) {
     Sweeper sweep(sizeof(T));
     sweep(std::ssize(x), 3, [&](std::int64_t f, std::int64_t n) {
-      for (auto i = f; i < f + n; ++i) y[i] = inverse.data[i] * x[i];
+      for (auto i = f; i < f + n; ++i) y[i] = times(inverse.data[i], x[i]);
     });
   };
   op.matrix_bytes = [n = a.rows] { return n * static_cast<std::int64_t>(sizeof(T)); };
@@ -165,6 +166,9 @@ LinearOp<T> block_jacobi(const Csr<V>& a, std::int64_t block, double shift) {
   template LinearOp<T> jacobi<T, V>(const Csr<V>&); \
   template LinearOp<T> block_jacobi<T, V>(const Csr<V>&, std::int64_t, double);
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
+#undef X
+#define X(T, V) template LinearOp<T> jacobi<T, V>(const Csr<V>&);
+PENSTOCK_FOR_EACH_COMPLEX_OP(X)
 #undef X
 
 }  // namespace penstock

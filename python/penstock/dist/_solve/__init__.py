@@ -1,0 +1,1 @@
+"""What solves over ranks consist of beside `dist/linalg.py`."""
