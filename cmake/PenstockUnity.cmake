@@ -4,13 +4,14 @@ option(PENSTOCK_UNITY "Compile the files of a folder together" ON)
 set(PENSTOCK_UNITY_FILES 12 CACHE STRING "At most so many at a time")
 mark_as_advanced(PENSTOCK_UNITY_FILES)
 
-# All C++ files of the target, but those for one instruction set, whose flags are their own.
-function(penstock_unity target)
+# All C++ files of the target below the folder, but those for one instruction set, whose flags are their own. Names in anonymous
+# namespaces must be unique in a room.
+function(penstock_unity target folder)
   if(NOT PENSTOCK_UNITY)
     return()
   endif()
   get_target_property(files ${target} SOURCES)
-  list(FILTER files INCLUDE REGEX "^/.*/src/penstock/.*\\.cpp$")
+  list(FILTER files INCLUDE REGEX "^/.*/${folder}/.*\\.cpp$")
   list(SORT files)
   foreach(file ${files})
     if(file MATCHES "_(avx2|avx512|neon)\\.cpp$")
@@ -18,7 +19,7 @@ function(penstock_unity target)
       continue()
     endif()
     cmake_path(GET file PARENT_PATH room)
-    string(REGEX REPLACE ".*/src/penstock/" "" room ${room})
+    string(REGEX REPLACE ".*/${folder}/" "" room ${room})
     string(REPLACE "/" "_" room ${room})
     if(NOT DEFINED count_${room})  # folders in a room come between its files
       set(count_${room} 0)

@@ -111,6 +111,20 @@ def test_the_sentence_says_how_to_rebuild():
     assert text.count("\n") == 0
 
 
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not on the PATH")
+@pytest.mark.parametrize("ci, gpu, wanted", [
+    ("true", False, "75"), ("true", True, "AUTO"), ("", False, "AUTO"), ("", True, "AUTO")])  # fmt: skip
+def test_one_architecture_where_no_kernel_will_run(tmp_path, ci, gpu, wanted):
+    """What `make` hands to CMake; a driver is a program called nvidia-smi on the PATH."""
+    for name in ("bash", "find", "grep", "nproc", "python3", *(["true"] if gpu else [])):
+        (tmp_path / ("nvidia-smi" if name == "true" else name)).symlink_to(shutil.which(name))
+    asked = subprocess.run(
+        [shutil.which("make"), "--eval", "told: ; @: $(info $(ARCHITECTURES))", "told"],
+        env={"PATH": str(tmp_path), "CI": ci}, cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert asked.stdout.split() == [wanted]
+
+
 def test_show_config_lists_the_architectures():
     config = _core.config()
     if not config["cuda"]:

@@ -65,12 +65,6 @@ def run(suite: str, folder: Path) -> tuple[dict[str, str], str]:
     return json.loads(told.read_text(encoding="utf-8")), done.stdout
 
 
-SLOW = pytest.mark.skipif(
-    "CI" not in os.environ and "PENSTOCK_TEST_PEERS" not in os.environ,
-    reason="takes minutes: make test-peers, or CI=true",
-)
-
-
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     "suite", [s if s != "networkx" else pytest.param(s, marks=SLOW) for s in SUITES]

@@ -8,7 +8,7 @@
 namespace penstock {
 namespace {
 
-constexpr Where kCpu{}, kGpu0{0}, kGpu1{1};
+constexpr Where kOnCpu{}, kGpu0{0}, kGpu1{1};
 
 TEST(Place, WhoCanReadWhat) {
   struct Row {
@@ -21,7 +21,7 @@ TEST(Place, WhoCanReadWhat) {
   ASSERT_EQ(std::size(table), std::size(kMemories));
   for (const auto& row : table) {
     const Place place{row.memory, 0};
-    EXPECT_EQ(can_read(kCpu, place), row.cpu) << name(row.memory);
+    EXPECT_EQ(can_read(kOnCpu, place), row.cpu) << name(row.memory);
     EXPECT_EQ(can_read(kGpu0, place), row.gpu0) << name(row.memory);
     EXPECT_EQ(can_read(kGpu1, place), row.gpu1) << name(row.memory);
   }

@@ -46,7 +46,7 @@ Csr<double> stencil(std::int64_t first, std::int64_t last) {
 double rhs(std::int64_t i) { return static_cast<double>(i * 7 % 11) - 5; }
 
 /// f(rank's product) on so many threads; the first exception is thrown again.
-void on_ranks(int ranks, const std::function<void(std::shared_ptr<DistProduct<double>>)>& f) {
+void on_rank_products(int ranks, const std::function<void(std::shared_ptr<DistProduct<double>>)>& f) {
   auto comms = threads(ranks, {.timeout = 60});
   std::vector<std::exception_ptr> errors(static_cast<std::size_t>(ranks));
   std::vector<std::thread> all;
@@ -72,21 +72,21 @@ void on_ranks(int ranks, const std::function<void(std::shared_ptr<DistProduct<do
     if (e) std::rethrow_exception(e);
 }
 
-using Method = SolveResult (*)(const LinearOp<double>&, const LinearOp<double>*, std::span<const double>,
-                               std::span<double>, const SolveOptions&, const Space&);
-constexpr Method kMethods[] = {cg<double>, pipelined_cg<double>, bicgstab<double>, gmres<double>};
+using RankMethod = SolveResult (*)(const LinearOp<double>&, const LinearOp<double>*, std::span<const double>,
+                                   std::span<double>, const SolveOptions&, const Space&);
+constexpr RankMethod kRankMethods[] = {cg<double>, pipelined_cg<double>, bicgstab<double>, gmres<double>};
 
 TEST(DistSolver, ConvergesAsOneRankDoes) {
   std::vector<double> b(kRows);
   for (std::int64_t i = 0; i < kRows; ++i) b[static_cast<std::size_t>(i)] = rhs(i);
-  for (const auto method : kMethods) {
+  for (const auto method : kRankMethods) {
     std::vector<double> whole(kRows);
     std::int64_t iterations = 0;
-    on_ranks(1, [&](auto a) {
+    on_rank_products(1, [&](auto a) {
       iterations = method(dist_op<double, double>(a), nullptr, b, whole, {.rtol = 1e-9}, {}).iterations;
     });
     for (const int ranks : {2, 3, 5})
-      on_ranks(ranks, [&](auto a) {
+      on_rank_products(ranks, [&](auto a) {
         const auto op = dist_op<double, double>(a);
         const auto rank = a->matrix().comm->rank();
         const auto first = a->matrix().row_owners->global(rank, 0);
@@ -103,7 +103,7 @@ TEST(DistSolver, ConvergesAsOneRankDoes) {
 
 TEST(DistSolver, PreconditionersOfRanks) {
   for (const auto how : {Combine::restricted, Combine::weighted})
-    on_ranks(4, [&](auto a) {
+    on_rank_products(4, [&](auto a) {
       const auto op = dist_op<double, double>(a);
       const auto overlap = overlap_of(*a);
       EXPECT_EQ(overlap.matrix.rows, a->matrix().rows() + a->matrix().plan->ghosts());
@@ -128,7 +128,7 @@ TEST(DistSolver, PreconditionersOfRanks) {
 }
 
 TEST(DistSolver, SeveralColumnsShareAnExchange) {
-  on_ranks(3, [&](auto a) {
+  on_rank_products(3, [&](auto a) {
     const auto op = dist_op<double, double>(a);
     const auto n = static_cast<std::size_t>(op.rows);
     std::vector<double> x(2 * n), y(2 * n), one(n);

@@ -113,22 +113,22 @@ std::vector<double> dense_of(const Csr<double>& a) {
   return out;
 }
 
-struct Case {
+struct ProductCase {
   Csr<double> a, b;
   std::vector<double> wanted;
   std::int64_t tile_m, tile_k, tile_n;
   std::vector<std::int64_t> cut_m = {}, cut_k = {}, cut_n = {};  // in place of sizes, where there are some
 };
-Case case_of(std::uint64_t seed) {
+ProductCase case_of(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto size = [&] { return static_cast<std::int64_t>(random() % 30); };
   const auto m = size(), k = size(), n = size();
-  Case c{random_csr(m, k, static_cast<int>(random() % 40), seed),
-         random_csr(k, n, static_cast<int>(random() % 40), seed + 1),
-         std::vector<double>(static_cast<std::size_t>(m * n)),
-         1 + size() / 3,
-         1 + size() / 3,
-         1 + size() / 3};
+  ProductCase c{random_csr(m, k, static_cast<int>(random() % 40), seed),
+                random_csr(k, n, static_cast<int>(random() % 40), seed + 1),
+                std::vector<double>(static_cast<std::size_t>(m * n)),
+                1 + size() / 3,
+                1 + size() / 3,
+                1 + size() / 3};
   const auto cut = [&](std::int64_t length) {
     std::vector<std::int64_t> cuts{0};
     while (cuts.back() < length) cuts.push_back(std::min(length, cuts.back() + 1 + size() / 2));
@@ -144,7 +144,7 @@ Case case_of(std::uint64_t seed) {
   return c;
 }
 
-std::vector<double> product_of(Comm& mine, const Case& x, bool sparse, bool summa, ProcessGrid grid,
+std::vector<double> product_of(Comm& mine, const ProductCase& x, bool sparse, bool summa, ProcessGrid grid,
                                const MakeTransport& make, const TileMultiplyOptions& options,
                                TileTimes& times) {
   const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
@@ -280,12 +280,12 @@ TEST(OneSided, IdleRanksSteal) {
   auto a = random_csr(8, 64, 50, 1);
   const auto indptr = allocate<Offset>(65);
   for (int r = 0; r <= 64; ++r) indptr.data[r] = a.indptr.data[std::min(r, 8)];
-  Case x{{64, 64, indptr, a.indices, a.values},
-         random_csr(64, 64, 30, 2),
-         std::vector<double>(64 * 64),
-         16,
-         4,
-         64};
+  ProductCase x{{64, 64, indptr, a.indices, a.values},
+                random_csr(64, 64, 30, 2),
+                std::vector<double>(64 * 64),
+                16,
+                4,
+                64};
   const auto da = dense_of(x.a), db = dense_of(x.b);
   for (std::size_t i = 0; i < 64; ++i)
     for (std::size_t k = 0; k < 64; ++k)
@@ -312,7 +312,7 @@ TEST(OneSided, IdleRanksSteal) {
 TEST(OneSided, PartsOfOneTileAreStolenWhileItsOwnerWorks) {
   // A single tile, which is rank 0's: whatever others do, they do with a part of it. One of them is slow.
   const auto a = random_csr(600, 300, 40, 1), b = random_csr(300, 200, 40, 2);
-  Case x{a, b, std::vector<double>(600 * 200), 600, 300, 200};
+  ProductCase x{a, b, std::vector<double>(600 * 200), 600, 300, 200};
   const auto da = dense_of(a), db = dense_of(b);
   for (std::size_t i = 0; i < 600; ++i)
     for (std::size_t k = 0; k < 300; ++k)
@@ -415,7 +415,7 @@ TEST(OneSided, RefusesBeforeItBegins) {
   const auto a = random_csr(40, 40, 50, 5);
   const auto errors = play(2, [&](Comm& comm) {
     TileTimes times;
-    Case big{a, a, std::vector<double>(1600), 20, 20, 20};
+    ProductCase big{a, a, std::vector<double>(1600), 20, 20, 20};
     product_of(comm, big, true, false, {1, 2}, transport_of_kind("local"), {.memory = 1000}, times);
   });
   for (const auto& e : errors) {
@@ -427,7 +427,7 @@ TEST(OneSided, RefusesBeforeItBegins) {
 
 TEST(OneSided, AFailingRankStopsTheOthers) {
   const auto a = random_csr(40, 40, 50, 5);
-  Case x{a, a, std::vector<double>(1600), 10, 10, 10};
+  ProductCase x{a, a, std::vector<double>(1600), 10, 10, 10};
   const auto errors = play(4, [&](Comm& mine) {
     const std::shared_ptr<Comm> comm(&mine, [](Comm*) {});
     const auto make = transport_of_kind("local");

@@ -13,7 +13,7 @@ namespace penstock {
 namespace {
 
 /// -1 2.005.. -1 along a line.
-Csr<double> line(std::int64_t n) {
+Csr<double> line_of_states(std::int64_t n) {
   std::vector<Offset> indptr{0};
   std::vector<Index> indices;
   std::vector<double> values;
@@ -63,19 +63,21 @@ SolveOptions from(const Kept& kept) {
   return o;
 }
 
-using Method = SolveResult (*)(const LinearOp<double>&, const LinearOp<double>*, std::span<const double>,
-                               std::span<double>, const SolveOptions&, const Space&);
-constexpr Method kMethods[] = {cg<double>, pipelined_cg<double>, bicgstab<double>, gmres<double>};
+using ResumedMethod = SolveResult (*)(const LinearOp<double>&, const LinearOp<double>*,
+                                      std::span<const double>, std::span<double>, const SolveOptions&,
+                                      const Space&);
+constexpr ResumedMethod kResumedMethods[] = {cg<double>, pipelined_cg<double>, bicgstab<double>,
+                                             gmres<double>};
 
 TEST(SolverState, EveryMethodGoesOnToTheSameBits) {
   const std::int64_t n = 3000;
-  const auto a = line(n);
+  const auto a = line_of_states(n);
   const auto op = matrix_op<double, double>(a, std::make_shared<SpmvPlans<double>>(), InCore{});
   const auto general = ilu0<double, double>(a, {.shift = 0.5, .blocks = 50}),
              diagonal = jacobi<double, double>(a);
   std::vector<double> b(static_cast<std::size_t>(n));
   for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i % 17) - 8;
-  for (const auto method : kMethods)
+  for (const auto method : kResumedMethods)
     for (const auto* m : {static_cast<const LinearOp<double>*>(nullptr), &general, &diagonal}) {
       std::vector<Kept> kept;
       std::vector<double> x(b.size());
@@ -94,10 +96,10 @@ TEST(SolverState, EveryMethodGoesOnToTheSameBits) {
 }
 
 TEST(SolverState, IsKeptWhenIterationsRunOut) {
-  const auto a = line(500);
+  const auto a = line_of_states(500);
   const auto op = matrix_op<double, double>(a, std::make_shared<SpmvPlans<double>>(), InCore{});
   const std::vector<double> b(500, 1.0);
-  for (const auto method : kMethods) {
+  for (const auto method : kResumedMethods) {
     std::vector<Kept> kept;
     std::vector<double> x(b.size());
     auto o = keeping(kept, 1'000'000);
@@ -113,12 +115,12 @@ TEST(SolverState, IsKeptWhenIterationsRunOut) {
 }
 
 TEST(SolverState, OfAnotherMIsReadForItsXAlone) {
-  const auto a = line(800);
+  const auto a = line_of_states(800);
   const auto op = matrix_op<double, double>(a, std::make_shared<SpmvPlans<double>>(), InCore{});
   const auto before = ilu0<double, double>(a, {.shift = 0.5, .blocks = 50}),
              now = ilu0<double, double>(a, {.shift = 0.5, .blocks = 7});
   const std::vector<double> b(800, 1.0);
-  for (const auto method : kMethods) {
+  for (const auto method : kResumedMethods) {
     std::vector<Kept> kept;
     std::vector<double> x(b.size()), y(b.size()), z(b.size());
     auto o = keeping(kept, 1'000'000);
@@ -146,7 +148,7 @@ TEST(SolverState, OfAnotherMIsReadForItsXAlone) {
 }
 
 TEST(SolverState, OfAnotherMethodIsRefused) {
-  const auto a = line(100);
+  const auto a = line_of_states(100);
   const auto op = matrix_op<double, double>(a, std::make_shared<SpmvPlans<double>>(), InCore{});
   const std::vector<double> b(100, 1.0);
   std::vector<double> x(b.size());

@@ -10,7 +10,7 @@
 namespace penstock {
 namespace {
 
-struct Tile {
+struct CoverTile {
   std::vector<Offset> ends{0};
   std::vector<Index> indices;
   std::int64_t cols = 0;
@@ -22,10 +22,10 @@ struct Tile {
   }
 };
 
-Tile random_tile(std::int64_t rows, std::int64_t cols, double share, unsigned seed) {
+CoverTile random_tile(std::int64_t rows, std::int64_t cols, double share, unsigned seed) {
   std::mt19937 random(seed);
   std::bernoulli_distribution there(share);
-  Tile out;
+  CoverTile out;
   out.cols = cols;
   for (std::int64_t r = 0; r < rows; ++r) {
     const bool hub = r % 7 == 0;

@@ -140,7 +140,7 @@ TEST(DeviceTransport, BytesPutBeforeAStoreAreSeenAfterItsLoad) {
 }
 
 template <class T>
-void add_from_all(Transport& t) {
+void accumulate_from_all(Transport& t) {
   constexpr std::int64_t kNumbers = 3000;
   const int n = t.size();
   std::vector<T> mine(kNumbers);
@@ -159,8 +159,8 @@ void add_from_all(Transport& t) {
 TEST(DeviceTransport, NoSumIsLost) {
   for (const int n : kFew)
     succeed_device(n, 64 + 3000 * 8, [](Transport& t) {
-      add_from_all<double>(t);
-      add_from_all<float>(t);
+      accumulate_from_all<double>(t);
+      accumulate_from_all<float>(t);
     });
 }
 

@@ -85,7 +85,7 @@ Made make(const std::vector<std::uint64_t>& keys, PassNeeds needs) {
   return made;
 }
 
-void expect_same(const Made& made, const Csr<One>& a) {
+void expect_same_pattern(const Made& made, const Csr<One>& a) {
   ASSERT_EQ(static_cast<std::int64_t>(made.indptr.size()), a.indptr.size);
   ASSERT_EQ(static_cast<std::int64_t>(made.indices.size()), a.nnz());
   EXPECT_TRUE(std::equal(made.indptr.begin(), made.indptr.end(), a.indptr.data));
@@ -109,7 +109,7 @@ void try_all_budgets(const std::vector<std::uint64_t>& keys, KeyShape shape, con
   for (const auto share : {1.0, 0.999, 0.5, 0.2, 0.05, 0.0}) {
     needs.free_bytes = least + static_cast<std::int64_t>(share * static_cast<double>(most - least));
     const auto made = make(keys, needs);
-    expect_same(made, a);
+    expect_same_pattern(made, a);
     EXPECT_EQ(made.counted == 0, needs.free_bytes >= most);
     EXPECT_GE(made.passes, before);
     EXPECT_LE(made.passes, 2 * kMostPasses + 1);

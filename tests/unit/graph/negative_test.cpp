@@ -7,31 +7,24 @@
 #include <tuple>
 
 #include "penstock/core/error.hpp"
-#include "penstock/core/parallel.hpp"
 #include "penstock/graph/cc/spanning.hpp"
 #include "penstock/graph/sssp/bellman_ford.hpp"
 #include "penstock/graph/sssp/weights.hpp"
 #include "support.hpp"
+#include "threads.hpp"
 
 namespace penstock {
 namespace {
 
 using test::array_of;
+using test::Threads;
 
-class Threads {
- public:
-  explicit Threads(int n) : old_(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(old_); }
+using WeightedEdge = std::tuple<Index, Index, double>;
 
- private:
-  int old_;
-};
-
-using Edge = std::tuple<Index, Index, double>;
-
-Csr<double> graph_of(std::int64_t rows, std::vector<Edge> edges) {
-  std::stable_sort(edges.begin(), edges.end(),
-                   [](const Edge& a, const Edge& b) { return std::get<0>(a) < std::get<0>(b); });
+Csr<double> weighted_graph(std::int64_t rows, std::vector<WeightedEdge> edges) {
+  std::stable_sort(edges.begin(), edges.end(), [](const WeightedEdge& a, const WeightedEdge& b) {
+    return std::get<0>(a) < std::get<0>(b);
+  });
   std::vector<Offset> indptr(at(rows) + 1);
   std::vector<Index> indices;
   std::vector<double> values;
@@ -129,20 +122,20 @@ TEST(BellmanFord, EachSourceHasARow) {
 }
 
 TEST(BellmanFord, NegativeCyclesAreNamed) {
-  EXPECT_EQ(bellman_ford(graph_of(1, {{0, 0, -1.0}}), {{0}}, false).cycle, std::vector<Index>{0});
+  EXPECT_EQ(bellman_ford(weighted_graph(1, {{0, 0, -1.0}}), {{0}}, false).cycle, std::vector<Index>{0});
   // A long way to a cycle that falls short of zero by little.
-  std::vector<Edge> edges;
+  std::vector<WeightedEdge> edges;
   for (Index v = 0; v < 500; ++v) edges.push_back({v, v + 1, 1.0});
   edges.push_back({500, 497, -3.0000001});
   for (const int threads : {1, 4}) {
     const Threads use(threads);
-    EXPECT_EQ(bellman_ford(graph_of(501, edges), {{0}}, true).cycle,
+    EXPECT_EQ(bellman_ford(weighted_graph(501, edges), {{0}}, true).cycle,
               (std::vector<Index>{497, 498, 499, 500}));
   }
   edges.back() = {500, 497, -3.0};
-  EXPECT_TRUE(bellman_ford(graph_of(501, edges), {{0}}, true).cycle.empty());
+  EXPECT_TRUE(bellman_ford(weighted_graph(501, edges), {{0}}, true).cycle.empty());
   // One that the source does not reach is none; of several sources the first that reaches one tells.
-  const auto two = graph_of(6, {{0, 1, 1.0}, {2, 3, 1.0}, {3, 2, -2.0}, {4, 5, -1.0}, {5, 4, 0.0}});
+  const auto two = weighted_graph(6, {{0, 1, 1.0}, {2, 3, 1.0}, {3, 2, -2.0}, {4, 5, -1.0}, {5, 4, 0.0}});
   EXPECT_TRUE(bellman_ford(two, {{0}}, true).cycle.empty());
   EXPECT_EQ(bellman_ford_each(two, {{0, 5, 3}}, true).cycle, (std::vector<Index>{4, 5}));
 }
@@ -153,7 +146,7 @@ TEST(BellmanFord, RoundingIsNoNegativeCycle) {
   const Index n = 300;
   std::vector<double> height;
   for (Index v = 0; v < n; ++v) height.push_back(static_cast<double>(random()) / 0x1p32 * 1000);
-  std::vector<Edge> edges;
+  std::vector<WeightedEdge> edges;
   for (Index v = 0; v < n; ++v)
     for (int k = 0; k < 6; ++k) {
       const auto to = static_cast<Index>(random() % static_cast<unsigned>(n));
@@ -162,7 +155,7 @@ TEST(BellmanFord, RoundingIsNoNegativeCycle) {
   std::vector<double> first;
   for (const int threads : {1, 4}) {
     const Threads use(threads);
-    const auto r = bellman_ford(graph_of(n, edges), {{0}}, true);
+    const auto r = bellman_ford(weighted_graph(n, edges), {{0}}, true);
     ASSERT_TRUE(r.cycle.empty());
     const std::vector found(r.distances.data, r.distances.data + n);
     for (Index v = 0; v < n; ++v) EXPECT_NEAR(found[at(v)], height[at(v)] - height[0], 1e-9);
@@ -173,25 +166,27 @@ TEST(BellmanFord, RoundingIsNoNegativeCycle) {
 }
 
 TEST(BellmanFord, WeightsAreLookedAt) {
-  EXPECT_EQ(least_weight(graph_of(2, {{0, 1, 3.0}, {1, 0, -2.0}})), -2.0);
-  EXPECT_EQ(least_weight(graph_of(2, {})), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(least_weight(weighted_graph(2, {{0, 1, 3.0}, {1, 0, -2.0}})), -2.0);
+  EXPECT_EQ(least_weight(weighted_graph(2, {})), std::numeric_limits<double>::infinity());
   for (const double bad : {std::nan(""), -std::numeric_limits<double>::infinity()})
-    EXPECT_THROW(least_weight(graph_of(2, {{0, 1, bad}})), Error);
-  EXPECT_THROW(bellman_ford(graph_of(2, {}), {{2}}, false), Error);
+    EXPECT_THROW(least_weight(weighted_graph(2, {{0, 1, bad}})), Error);
+  EXPECT_THROW(bellman_ford(weighted_graph(2, {}), {{2}}, false), Error);
 }
 
-std::vector<Edge> sorted(const SpanningForest<double>& f) {
-  std::vector<Edge> edges;
+std::vector<WeightedEdge> sorted(const SpanningForest<double>& f) {
+  std::vector<WeightedEdge> edges;
   for (std::int64_t i = 0; i < f.row.size; ++i)
     edges.push_back({f.row.data[i], f.col.data[i], f.values.data[i]});
   std::sort(edges.begin(), edges.end());
   return edges;
 }
 
-Csr<double> as_csr(const SpanningForest<double>& f, std::int64_t rows) { return graph_of(rows, sorted(f)); }
+Csr<double> as_csr(const SpanningForest<double>& f, std::int64_t rows) {
+  return weighted_graph(rows, sorted(f));
+}
 
 /// Kruskal's algorithm over entries in ascending order of weight and number.
-std::vector<Edge> kruskal(const Csr<double>& a) {
+std::vector<WeightedEdge> kruskal(const Csr<double>& a) {
   std::vector<std::tuple<double, Offset, Index>> order;
   for (std::int64_t u = 0; u < a.rows; ++u)
     for (auto k = a.indptr.data[u]; k < a.indptr.data[u + 1]; ++k)
@@ -199,7 +194,7 @@ std::vector<Edge> kruskal(const Csr<double>& a) {
   std::sort(order.begin(), order.end());
   std::vector<Index> label(at(a.rows));
   std::iota(label.begin(), label.end(), Index(0));
-  std::vector<Edge> tree;
+  std::vector<WeightedEdge> tree;
   for (const auto& [w, k, u] : order) {
     const auto v = a.indices.data[k], old = label[at(v)], now = label[at(u)];
     if (old == now) continue;
@@ -231,13 +226,13 @@ TEST(SpanningForest, SameEdgesAsKruskal) {
 
 TEST(SpanningForest, HalfOfAMirrorIsEnough) {
   std::mt19937 random(9);
-  std::vector<Edge> edges;
+  std::vector<WeightedEdge> edges;
   for (int k = 0; k < 30'000; ++k) {
     const auto u = static_cast<Index>(random() % 9000), v = static_cast<Index>(random() % 9000);
     const auto w = static_cast<double>(random() % 50);
     edges.push_back({u, v, w}), edges.push_back({v, u, w});
   }
-  const auto a = graph_of(9000, edges);
+  const auto a = weighted_graph(9000, edges);
   const auto all = minimum_spanning_forest(a, false), half = minimum_spanning_forest(a, true);
   EXPECT_EQ(sorted(all), sorted(half));
   minimum_spanning_forest_verify(a, as_csr(half, a.rows));
@@ -245,24 +240,24 @@ TEST(SpanningForest, HalfOfAMirrorIsEnough) {
 
 TEST(SpanningForest, ChainsOfTreesAreShort) {
   // Weights that fall along a path: every vertex chooses the next one, and one round joins them all.
-  std::vector<Edge> edges;
+  std::vector<WeightedEdge> edges;
   const Index n = 200'000;
   for (Index v = 0; v + 1 < n; ++v) edges.push_back({v, v + 1, static_cast<double>(n - v)});
-  const auto f = minimum_spanning_forest(graph_of(n, edges), false);
+  const auto f = minimum_spanning_forest(weighted_graph(n, edges), false);
   EXPECT_EQ(f.row.size, n - 1);
 }
 
 TEST(SpanningForest, TheVerifierCatches) {
-  const auto a = graph_of(4, {{0, 1, 1.0}, {1, 2, 2.0}, {0, 2, 3.0}, {2, 2, -1.0}});
-  minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {1, 2, 2.0}}));
-  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {0, 2, 3.0}})),
-               Error);                                                                 // too heavy
-  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}})), Error);  // does not span
-  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {1, 2, 2.0}, {0, 2, 3.0}})),
+  const auto a = weighted_graph(4, {{0, 1, 1.0}, {1, 2, 2.0}, {0, 2, 3.0}, {2, 2, -1.0}});
+  minimum_spanning_forest_verify(a, weighted_graph(4, {{0, 1, 1.0}, {1, 2, 2.0}}));
+  EXPECT_THROW(minimum_spanning_forest_verify(a, weighted_graph(4, {{0, 1, 1.0}, {0, 2, 3.0}})),
+               Error);                                                                       // too heavy
+  EXPECT_THROW(minimum_spanning_forest_verify(a, weighted_graph(4, {{0, 1, 1.0}})), Error);  // does not span
+  EXPECT_THROW(minimum_spanning_forest_verify(a, weighted_graph(4, {{0, 1, 1.0}, {1, 2, 2.0}, {0, 2, 3.0}})),
                Error);
-  EXPECT_THROW(minimum_spanning_forest_verify(a, graph_of(4, {{0, 1, 1.0}, {1, 2, 1.0}})),
+  EXPECT_THROW(minimum_spanning_forest_verify(a, weighted_graph(4, {{0, 1, 1.0}, {1, 2, 1.0}})),
                Error);  // no entry
-  EXPECT_THROW(minimum_spanning_forest(graph_of(2, {{0, 1, std::nan("")}}), false), Error);
+  EXPECT_THROW(minimum_spanning_forest(weighted_graph(2, {{0, 1, std::nan("")}}), false), Error);
 }
 
 }  // namespace

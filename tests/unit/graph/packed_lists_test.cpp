@@ -17,7 +17,7 @@
 namespace penstock {
 namespace {
 
-struct Graph {
+struct ListGraph {
   std::vector<Offset> offsets;
   std::vector<Index> columns;
   std::int64_t rows() const { return std::int64_t(offsets.size()) - 1; }
@@ -29,8 +29,8 @@ struct Graph {
             .count = Offset(columns.size())};
   }
 };
-Graph graph_of(const std::vector<std::vector<Index>>& lists) {
-  Graph g{.offsets = {0}, .columns = {}};
+ListGraph graph_of(const std::vector<std::vector<Index>>& lists) {
+  ListGraph g{.offsets = {0}, .columns = {}};
   for (const auto& list : lists) {
     g.columns.insert(g.columns.end(), list.begin(), list.end());
     g.offsets.push_back(Offset(g.columns.size()));
@@ -38,7 +38,7 @@ Graph graph_of(const std::vector<std::vector<Index>>& lists) {
   return g;
 }
 
-void expect_round_trip(Graph g) {
+void expect_round_trip(ListGraph g) {
   const auto packed = pack_lists(g.view());
   std::vector<Offset> offsets(g.offsets.size());
   std::vector<Index> columns(g.columns.size());
@@ -51,7 +51,7 @@ void expect_round_trip(Graph g) {
 }
 
 /// Lists of all lengths about the ends of chunks, pieces and whole lists, near their vertex and anywhere.
-Graph of_all_lengths(std::uint32_t seed, bool repeats) {
+ListGraph of_all_lengths(std::uint32_t seed, bool repeats) {
   std::mt19937 random(seed);
   std::vector<std::vector<Index>> lists(70'000);
   const std::vector<int> lengths{0,  1,   2,   3,    7,    8,    9,    31,   32,   33,   63,   64,
@@ -135,7 +135,7 @@ TEST(PackedLists, AreTheSameForAnyNumberOfThreads) {
 }
 
 /// As a GPU packs, with the CPU as the device.
-void expect_the_same_in_pieces(const Graph& g, std::int64_t piece_bytes) {
+void expect_the_same_in_pieces(const ListGraph& g, std::int64_t piece_bytes) {
   const auto want = pack_lists(g.view());
   const Array<const Offset> offsets{g.offsets.data(), std::int64_t(g.offsets.size()), {}, {}};
   const Array<const Index> columns{g.columns.data(), std::int64_t(g.columns.size()), {}, {}};

@@ -24,7 +24,7 @@ class ThreadsOf {
   int old_;
 };
 
-Csr<One> graph_of(std::int64_t n, std::vector<std::pair<Index, Index>> edges, bool mirrored) {
+Csr<One> search_graph(std::int64_t n, std::vector<std::pair<Index, Index>> edges, bool mirrored) {
   if (mirrored)
     for (std::size_t i = 0, end = edges.size(); i < end; ++i)
       if (edges[i].first != edges[i].second) edges.emplace_back(edges[i].second, edges[i].first);
@@ -45,7 +45,7 @@ Csr<One> mixed(std::int64_t n, unsigned seed, bool mirrored) {
   for (std::int64_t i = 0; i < 2 * n; ++i) edges.emplace_back(Index(random() % used), Index(random() % used));
   for (std::uint32_t v = 0; v < used; v += 2) edges.emplace_back(Index(used / 3), Index(v));
   edges.emplace_back(0, 0), edges.emplace_back(0, 0);
-  return graph_of(n, std::move(edges), mirrored);
+  return search_graph(n, std::move(edges), mirrored);
 }
 
 TEST(PackedSearch, FindsWhatRawListsGive) {

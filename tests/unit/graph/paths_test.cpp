@@ -4,13 +4,13 @@
 #include <limits>
 #include <queue>
 
-#include "penstock/core/parallel.hpp"
 #include "penstock/graph/betweenness/betweenness.hpp"
 #include "penstock/graph/pagerank/pagerank.hpp"
 #include "penstock/graph/sssp/sssp.hpp"
 #include "penstock/graph/sssp/sssp_buckets.hpp"
 #include "penstock/graph/triangles/triangles.hpp"
 #include "support.hpp"
+#include "threads.hpp"
 
 namespace penstock {
 namespace {
@@ -18,15 +18,7 @@ namespace {
 using test::array_of;
 using test::indptr_of;
 using test::Rows;
-
-class Threads {
- public:
-  explicit Threads(int n) : old_(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(old_); }
-
- private:
-  int old_;
-};
+using test::Threads;
 
 /// One row that is longer than a thread takes at once, and weights from 0 on, whole or not.
 template <class V>

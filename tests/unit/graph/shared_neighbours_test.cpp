@@ -17,7 +17,7 @@ namespace {
 constexpr Index kVertices = 600;
 
 /// Each end is the smallest of three draws, so that small numbers are hubs.
-Csr<One> skewed() {
+Csr<One> skewed_graph() {
   std::mt19937 random(7);
   const auto one = [&] { return static_cast<Index>(random() % kVertices); };
   const auto draw = [&] { return std::min({one(), one(), one()}); };
@@ -34,7 +34,7 @@ Csr<One> skewed() {
 }
 
 template <class T>
-std::vector<T> copied(const Array<T>& a) {
+std::vector<T> vector_of(const Array<T>& a) {
   return {a.data, a.data + a.size};
 }
 
@@ -53,12 +53,12 @@ auto with_threads(F&& f) {
 }
 
 TEST(SharedNeighbours, PairsAgreeWithCommonEntries) {
-  const auto a = skewed();
+  const auto a = skewed_graph();
   std::vector<Index> u, v;
   for (Index x = 0; x < kVertices; x += 3)
     for (Index y = 0; y < kVertices; y += 7) u.push_back(x), v.push_back(y);
   const auto found =
-      with_threads([&] { return copied(similarity(a.view(), u, v, Measure::common_neighbors)); });
+      with_threads([&] { return vector_of(similarity(a.view(), u, v, Measure::common_neighbors)); });
   for (std::size_t i = 0; i < u.size(); ++i) {
     const auto* const ends = a.indices.data;
     std::vector<Index> both;
@@ -70,16 +70,16 @@ TEST(SharedNeighbours, PairsAgreeWithCommonEntries) {
 }
 
 TEST(SharedNeighbours, TheBestHaveTheScoresOfTheirPairs) {
-  const auto a = skewed();
+  const auto a = skewed_graph();
   std::vector<Index> all(kVertices);
   for (Index v = 0; v < kVertices; ++v) all[at(v)] = v;
   constexpr std::int64_t kBest = 5;
   for (const auto measure : {Measure::jaccard, Measure::adamic_adar}) {
     const MostSimilarOptions options{.measure = measure, .k = kBest};
-    const auto best = with_threads([&] { return copied(most_similar(a.view(), all, options).vertices); });
-    const auto scores = copied(most_similar(a.view(), all, options).scores);
+    const auto best = with_threads([&] { return vector_of(most_similar(a.view(), all, options).vertices); });
+    const auto scores = vector_of(most_similar(a.view(), all, options).scores);
     for (Index u = 0; u < kVertices; u += 11) {
-      const auto each = copied(similarity(a.view(), std::vector<Index>(kVertices, u), all, measure));
+      const auto each = vector_of(similarity(a.view(), std::vector<Index>(kVertices, u), all, measure));
       auto order = all;
       std::erase_if(order, [&](Index v) { return v == u || each[at(v)] == 0; });
       std::ranges::stable_sort(order, std::greater{}, [&](Index v) { return each[at(v)]; });
@@ -93,8 +93,8 @@ TEST(SharedNeighbours, TheBestHaveTheScoresOfTheirPairs) {
 }
 
 TEST(Truss, EveryEdgeHasItsTrianglesAndNoLargerTrussExists) {
-  const auto a = skewed();
-  const auto number = with_threads([&] { return copied(truss_numbers(a.view())); });
+  const auto a = skewed_graph();
+  const auto number = with_threads([&] { return vector_of(truss_numbers(a.view())); });
   EXPECT_GT(*std::ranges::max_element(number), 5);
   std::vector<std::set<Index>> left(kVertices);
   for (Index v = 0; v < kVertices; ++v)

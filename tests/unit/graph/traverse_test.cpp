@@ -5,7 +5,6 @@
 #include <set>
 #include <tuple>
 
-#include "penstock/core/parallel.hpp"
 #include "penstock/graph/bfs/bfs.hpp"
 #include "penstock/graph/bitmap.hpp"
 #include "penstock/graph/cc/cc.hpp"
@@ -13,6 +12,7 @@
 #include "penstock/graph/expand.hpp"
 #include "penstock/graph/kcore.hpp"
 #include "support.hpp"
+#include "threads.hpp"
 
 namespace penstock {
 namespace {
@@ -20,15 +20,7 @@ namespace {
 using test::indptr_of;
 using test::matrix_of;
 using test::Rows;
-
-class Threads {
- public:
-  explicit Threads(int n) : old_(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(old_); }
-
- private:
-  int old_;
-};
+using test::Threads;
 
 /// Rows of all lengths, one of them longer than a thread takes at once.
 Csr<One> skewed(std::int64_t rows, unsigned seed = 1) {

@@ -58,7 +58,7 @@ std::vector<double> serial(const Rows& rows, const std::vector<double>& in) {
 }
 
 /// All that the kernels rely on, and the solve itself.
-LevelTriangle<double> check(const Rows& rows) {
+LevelTriangle<double> checked_levels(const Rows& rows) {
   const auto n = rows.count();
   const std::vector<double> scale(static_cast<std::size_t>(n), 0.5);
   const auto t = on_device(by_levels<double>(rows.view(), scale), Stream{});
@@ -130,26 +130,27 @@ std::vector<std::int64_t> some_before(std::mt19937& random, std::int64_t p, std:
 TEST(LevelTriangle, ShapesOfEveryKind) {
   using Need = std::vector<std::int64_t>;
   for (const bool backward : {false, true}) {
-    EXPECT_TRUE(check(rows_of(0, backward, [](auto) { return Need{}; })).runs.empty());
+    EXPECT_TRUE(checked_levels(rows_of(0, backward, [](auto) { return Need{}; })).runs.empty());
     // No entries: one level, wide where it has more tasks than a block has warps.
     for (const std::int64_t n : {1, 31, 32, 33, 256, 257, 5000}) {
-      const auto t = check(rows_of(n, backward, [](auto) { return Need{}; }));
+      const auto t = checked_levels(rows_of(n, backward, [](auto) { return Need{}; }));
       ASSERT_EQ(t.runs.size(), 1u);
       EXPECT_EQ(t.runs[0].levels, 1);
       EXPECT_EQ(t.runs[0].wide, n > kWarp * kNarrowTasks);
     }
     // As many levels as rows are one launch.
-    const auto chain = check(rows_of(70'000, backward, [](auto p) { return p ? Need{p - 1} : Need{}; }));
+    const auto chain =
+        checked_levels(rows_of(70'000, backward, [](auto p) { return p ? Need{p - 1} : Need{}; }));
     ASSERT_EQ(chain.runs.size(), 1u);
     EXPECT_EQ(chain.runs[0].levels, 70'000);
     EXPECT_FALSE(chain.runs[0].wide);
     std::mt19937 random(7);
     for (const std::int64_t most : {1, 3, 9, 40, 200})
-      check(rows_of(3000, backward, [&](auto p) {
+      checked_levels(rows_of(3000, backward, [&](auto p) {
         return some_before(random, p, static_cast<std::int64_t>(random()) % (most + 1));
       }));
     // A row of everything.
-    check(rows_of(2000, backward, [](auto p) {
+    checked_levels(rows_of(2000, backward, [](auto p) {
       Need all;
       for (std::int64_t q = 0; q < p && p == 1999; ++q) all.push_back(q);
       return all;
@@ -166,7 +167,7 @@ TEST(LevelTriangle, FewNarrowLevelsJoinWideOnes) {
       if (in < 1000) return before ? std::vector<std::int64_t>{before - 1} : std::vector<std::int64_t>{};
       return std::vector<std::int64_t>{p - 1};
     });
-    return check(rows).runs.size();
+    return checked_levels(rows).runs.size();
   };
   EXPECT_EQ(launches(5, kLeastNarrow - 1), 1u);
   EXPECT_EQ(launches(5, kLeastNarrow), 10u);

@@ -104,14 +104,14 @@ struct ThreadGroup {
 };
 
 /// Integer values, so that sums have the same bits in any order; rows out of order, with duplicates.
-Csr<double> random_matrix(std::int64_t cols, const std::vector<int>& lengths, unsigned seed) {
+Csr<double> matrix_of_lengths(std::int64_t cols, const std::vector<int>& lengths, unsigned seed) {
   std::vector<Offset> indptr{0};
   for (const int n : lengths) indptr.push_back(indptr.back() + n);
   return test::matrix_of<double>(cols, indptr, seed);
 }
 
 constexpr int kSlots = 11;  // 2048
-constexpr std::int64_t kColumns = 701;
+constexpr std::int64_t kColumnsOfB = 701;
 
 class SpgemmRows : public ::testing::TestWithParam<int> {
  protected:
@@ -120,7 +120,7 @@ class SpgemmRows : public ::testing::TestWithParam<int> {
     std::vector<int> la{0, 1, 2, 3, 40, 300, 5, 5, 7}, lb(59);
     for (auto& n : lb) n = static_cast<int>(draw() % 12);
     lb[0] = lb[1] = 0, lb[7] = 900, lb[8] = 400;  // longer than what a few lanes take
-    a = random_matrix(59, la, 1), b = random_matrix(kColumns, lb, 2);
+    a = matrix_of_lengths(59, la, 1), b = matrix_of_lengths(kColumnsOfB, lb, 2);
     expected = spgemm<S, double>(a.view(), b.view());
   }
   /// f(group, row) on GetParam() threads; what they share outlives them.
@@ -175,7 +175,7 @@ TEST_P(SpgemmRows, BitmapInWindows) {
 
 /// With so many columns, bits of whole turns are spread over words; the last turn is not whole.
 TEST_P(SpgemmRows, BitmapsOfManyColumnsCount) {
-  const auto wide = random_matrix(5000, std::vector<int>(59, 70), 5);
+  const auto wide = matrix_of_lengths(5000, std::vector<int>(59, 70), 5);
   const auto product = spgemm<S, double>(a.view(), wide.view());
   const group::Factors<double> f{a.view(), wide.view()};
   for (const std::int64_t window : {1024, 1088, 3072, 5056}) {
@@ -195,7 +195,7 @@ TEST_P(SpgemmRows, BitmapsOfManyColumnsCount) {
 
 /// With `cols` columns, which decide how entries are sorted.
 TEST_P(SpgemmRows, HashTable) {
-  for (const std::int64_t cols : {kColumns, std::int64_t(1) << 30}) {
+  for (const std::int64_t cols : {kColumnsOfB, std::int64_t(1) << 30}) {
     group::Factors<double> f{a.view(), b.view()};
     f.b.cols = cols;
     std::vector<Index> keys(1 << kSlots), columns(static_cast<std::size_t>(expected.nnz()), -7);
@@ -254,8 +254,8 @@ TEST(SpgemmGpu, KeysAreSortedByLanes) {
 
 /// Rows that ascend strictly.
 Csr<double> ascending(std::int64_t cols, const std::vector<int>& lengths, unsigned seed) {
-  const auto a = random_matrix(cols, lengths, seed);
-  const auto eye = random_matrix(cols, std::vector<int>(static_cast<std::size_t>(cols), 1), seed + 1);
+  const auto a = matrix_of_lengths(cols, lengths, seed);
+  const auto eye = matrix_of_lengths(cols, std::vector<int>(static_cast<std::size_t>(cols), 1), seed + 1);
   for (std::int64_t c = 0; c < cols; ++c) const_cast<Index*>(eye.indices.data)[c] = static_cast<Index>(c);
   return spgemm<S, double>(a.view(), eye.view());
 }
@@ -263,7 +263,7 @@ Csr<double> ascending(std::int64_t cols, const std::vector<int>& lengths, unsign
 TEST(SpgemmGpu, AWarpAddsRowsOfBThatAscend) {
   std::vector<int> lb(61);
   for (std::size_t r = 0; r < lb.size(); ++r) lb[r] = static_cast<int>(r * 7 % 50);
-  const auto a = random_matrix(61, {0, 1, 2, 9, 33, 70}, 21), b = ascending(400, lb, 22);
+  const auto a = matrix_of_lengths(61, {0, 1, 2, 9, 33, 70}, 21), b = ascending(400, lb, 22);
   const auto expected = spgemm<S, double>(a.view(), b.view());
   const group::Factors<double> f{a.view(), b.view()};
   constexpr int kLog = 10;
@@ -318,14 +318,14 @@ TEST(SpgemmGpu, OneThreadMergesAShortRow) {
   std::vector<int> lb(40);
   for (std::size_t r = 0; r < lb.size(); ++r) lb[r] = static_cast<int>(r % 6);
   const auto b = ascending(50, lb, 31);
-  check_merge<8>(random_matrix(40, {0, 1, 2, 5, 8, 8}, 30), b);
-  check_merge<16>(random_matrix(40, {16, 0, 9, 16}, 32), b);
+  check_merge<8>(matrix_of_lengths(40, {0, 1, 2, 5, 8, 8}, 30), b);
+  check_merge<16>(matrix_of_lengths(40, {16, 0, 9, 16}, 32), b);
 }
 
 TEST(SpgemmGpu, TinyRowsKeepTheOrderOfProducts) {
   std::vector<int> la{0, 1, 64, 3, 9, 40, 100}, lb(97);
   for (std::size_t r = 0; r < lb.size(); ++r) lb[r] = r % 3 == 0 ? static_cast<int>(r % 7) : 0;
-  const auto a = random_matrix(97, la, 5), b = random_matrix(23, lb, 6);
+  const auto a = matrix_of_lengths(97, la, 5), b = matrix_of_lengths(23, lb, 6);
   const auto expected = spgemm<S, double>(a.view(), b.view());
   const group::Factors<double> f{a.view(), b.view()};
   group::TinySpace<double> space;
@@ -415,7 +415,7 @@ TEST(SpgemmGpu, RefusesWithTheNumbers) {
 }
 
 TEST(SpgemmGpu, CountsProductsOnTheCpuToo) {
-  const auto a = random_matrix(30, {0, 4, 200}, 1), b = random_matrix(20, std::vector<int>(30, 3), 2);
+  const auto a = matrix_of_lengths(30, {0, 4, 200}, 1), b = matrix_of_lengths(20, std::vector<int>(30, 3), 2);
   const CsrView<One> pa{
       .rows = 3, .cols = 30, .indptr = a.indptr.data, .indices = a.indices.data, .count = 204},
       pb{.rows = 30, .cols = 20, .indptr = b.indptr.data, .indices = b.indices.data, .count = 90};

@@ -54,8 +54,8 @@ struct Dense {
   float at(std::int64_t i, std::int64_t j) const { return view.data[i * view.row_step + j * view.col_step]; }
 };
 
-void check(const Problem& p, std::int64_t k, std::int64_t x_offset, std::int64_t y_offset, bool x_rows,
-           bool y_rows) {
+void check_columns(const Problem& p, std::int64_t k, std::int64_t x_offset, std::int64_t y_offset,
+                   bool x_rows, bool y_rows) {
   using S = PlusTimes<float>;
   Dense x(p.cols, k, x_offset, x_rows), y(p.rows, k, y_offset, y_rows, 99);
   for (std::int64_t i = 0; i < p.cols; ++i)
@@ -78,17 +78,17 @@ void check(const Problem& p, std::int64_t k, std::int64_t x_offset, std::int64_t
 TEST(Spmm, EveryWidthAndAlignment) {
   const Problem p(120, 90);
   for (const std::int64_t k : {1, 2, 7, 16, 17, 32, 48, 64, 100, 272, 300})
-    for (const std::int64_t offset : {0, 4, 13}) check(p, k, offset, offset, true, true);
-  check(p, 33, 0, 4, false, true);
-  check(p, 33, 4, 0, true, false);
-  check(p, 33, 0, 0, false, false);
+    for (const std::int64_t offset : {0, 4, 13}) check_columns(p, k, offset, offset, true, true);
+  check_columns(p, 33, 0, 4, false, true);
+  check_columns(p, 33, 4, 0, true, false);
+  check_columns(p, 33, 0, 0, false, false);
 }
 
 TEST(Spmm, LargeOperandsTakeThePathsAroundTheCaches) {
   const Problem p(40'000, 20'000);  // Y has more than 8 MB, X more than 1 MB, rows of X are read often
-  for (const std::int64_t offset : {0, 4}) check(p, 64, offset, offset, true, true);
-  check(p, 160, 4, 0, true, true);
-  check(p, 64, 0, 4, true, true);
+  for (const std::int64_t offset : {0, 4}) check_columns(p, 64, offset, offset, true, true);
+  check_columns(p, 160, 4, 0, true, true);
+  check_columns(p, 64, 0, 4, true, true);
 }
 
 TEST(Reuse, AFreedBlockComesBackAndASmallerOneIsNotWasted) {

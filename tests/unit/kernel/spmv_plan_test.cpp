@@ -31,7 +31,7 @@ Csr<V> banded(std::int64_t rows) {
 }
 
 template <class S, class V>
-void expect_exact(const Csr<V>& a) {
+void expect_exact_plans(const Csr<V>& a) {
   using T = typename S::value_type;
   const auto x = test::vector_of<T>(a.cols, 3);
   const auto nan = std::numeric_limits<T>::quiet_NaN();
@@ -54,11 +54,11 @@ void expect_exact(const Csr<V>& a) {
 template <class S, class V>
 void expect_exact_on_all() {
   for (const auto shape : test::kShapes)
-    expect_exact<S, V>(test::matrix_of<V>(90, test::indptr_of(shape, 150, 7)));
-  expect_exact<S, V>(
+    expect_exact_plans<S, V>(test::matrix_of<V>(90, test::indptr_of(shape, 150, 7)));
+  expect_exact_plans<S, V>(
       test::matrix_of<V>(200'000, test::indptr_of(test::Rows::one_long, 70'000, 5)));  // several blocks
-  expect_exact<S, V>(banded<V>(3000));
-  expect_exact<S, V>(test::matrix_of<V>(7, {0}));
+  expect_exact_plans<S, V>(banded<V>(3000));
+  expect_exact_plans<S, V>(test::matrix_of<V>(7, {0}));
 }
 
 TEST(SpmvPlan, Double) { expect_exact_on_all<PlusTimes<double>, double>(); }

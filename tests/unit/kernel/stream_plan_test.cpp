@@ -26,7 +26,7 @@ Made<V> plan_of(const Csr<V>& a, const StreamSettings& settings) {
 }
 
 template <class T>
-VectorAt at(std::vector<T>& v) {
+VectorAt vector_at(std::vector<T>& v) {
   return {reinterpret_cast<std::byte*>(v.data()), {}};
 }
 
@@ -46,7 +46,7 @@ TEST(StreamPlan, EveryCutGivesTheReferenceProduct) {
             test::reference<S, double>(a, x, expected, scale);
             for (int again = 0; again < 2; ++again) {
               y = y0;
-              made.plan->multiply(product_of<S>(made.source, scale), at(x), at(y));
+              made.plan->multiply(product_of<S>(made.source, scale), vector_at(x), vector_at(y));
               ASSERT_EQ(y, expected) << "slot " << slot << " slots " << slots << " devices " << devices;
             }
           }
@@ -80,8 +80,9 @@ TEST(StreamPlan, AFailureOnOneLaneReachesTheCaller) {
   auto y = test::vector_of<double>(a.rows, 4);
   auto product = product_of<PlusTimes<double>>(made.source, Scale<PlusTimes<double>>{});
   product.run = [](auto...) { throw Error(Errc::invalid_argument, "a kernel failed"); };
-  EXPECT_THROW(made.plan->multiply(product, at(x), at(y)), Error);
-  made.plan->multiply(product_of<PlusTimes<double>>(made.source, Scale<PlusTimes<double>>{}), at(x), at(y));
+  EXPECT_THROW(made.plan->multiply(product, vector_at(x), vector_at(y)), Error);
+  made.plan->multiply(product_of<PlusTimes<double>>(made.source, Scale<PlusTimes<double>>{}), vector_at(x),
+                      vector_at(y));
   auto expected = y;
   test::reference<PlusTimes<double>, double>(a, x, expected, {});
   EXPECT_EQ(y, expected);
@@ -92,11 +93,11 @@ TEST(StreamPlan, TheCpuWritesNoVectorOnAGpu) {
   const auto made = plan_of(a, {});
   auto x = test::vector_of<double>(a.cols, 3);
   auto y = test::vector_of<double>(a.rows, 4);
-  auto x_there = at(x), y_there = at(y);
+  auto x_there = vector_at(x), y_there = vector_at(y);
   x_there.place = y_there.place = {Memory::device, 0};
   const auto product = product_of<PlusTimes<double>>(made.source, Scale<PlusTimes<double>>{});
-  EXPECT_THROW(made.plan->multiply(product, at(x), y_there), Error);
-  EXPECT_THROW(made.plan->multiply(product, x_there, at(y)), Error);
+  EXPECT_THROW(made.plan->multiply(product, vector_at(x), y_there), Error);
+  EXPECT_THROW(made.plan->multiply(product, x_there, vector_at(y)), Error);
 }
 
 TEST(StreamPlan, LargerEntriesThanItWasMadeForAreRefused) {
@@ -105,7 +106,7 @@ TEST(StreamPlan, LargerEntriesThanItWasMadeForAreRefused) {
   auto x = test::vector_of<double>(a.cols, 3);
   auto y = test::vector_of<double>(a.rows, 4);
   const auto product = product_of<PlusTimes<double>>(made.source, Scale<PlusTimes<double>>{});
-  EXPECT_THROW(made.plan->multiply(product, at(x), at(y)), Error);
+  EXPECT_THROW(made.plan->multiply(product, vector_at(x), vector_at(y)), Error);
 }
 
 }  // namespace

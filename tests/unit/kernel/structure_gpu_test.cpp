@@ -22,7 +22,7 @@
 namespace penstock {
 namespace {
 
-const Stream kHere{};
+const Stream kOnHost{};
 
 template <class T>
 Array<T> array_of(const std::vector<T>& v) {
@@ -63,7 +63,7 @@ bool same_bits(const Array<const T>& a, const Array<const T>& b) {
 }
 
 template <class V>
-void expect_same(const Csr<V>& a, const Csr<V>& b) {
+void expect_same_entries(const Csr<V>& a, const Csr<V>& b) {
   EXPECT_EQ(a.rows, b.rows);
   EXPECT_EQ(a.cols, b.cols);
   EXPECT_TRUE(same_bits(a.indptr, b.indptr));
@@ -84,7 +84,7 @@ constexpr std::pair<std::int64_t, std::int64_t> kShapes[] = {{0, 0},  {0, 5},  {
 TYPED_TEST(OnDevice, TransposesAsTheCpu) {
   for (const auto& [rows, cols] : kShapes) {
     const auto a = random_csr<TypeParam>(rows, cols, 1);
-    expect_same(transpose_on(a, kHere), transpose(a));
+    expect_same_entries(transpose_on(a, kOnHost), transpose(a));
   }
 }
 
@@ -92,11 +92,11 @@ TYPED_TEST(OnDevice, SortsRowsAsTheCpu) {
   for (const auto& [rows, cols] : kShapes) {
     const auto a = random_csr<TypeParam>(rows, cols, 2);
     const auto sorted = sort_rows(a, false), merged = sort_rows(a, true);
-    expect_same(sort_rows_on(a, false, kHere), sorted);
-    expect_same(sort_rows_on(a, true, kHere), merged);
+    expect_same_entries(sort_rows_on(a, false, kOnHost), sorted);
+    expect_same_entries(sort_rows_on(a, true, kOnHost), merged);
     for (const auto& m : {a, sorted, merged}) {
       const Csr<One> pattern{m.rows, m.cols, m.indptr, m.indices, {}};
-      const auto found = row_order_on(pattern, kHere), expected = row_order(pattern);
+      const auto found = row_order_on(pattern, kOnHost), expected = row_order(pattern);
       EXPECT_EQ(found.sorted, expected.sorted);
       EXPECT_EQ(found.canonical, expected.canonical);
     }
@@ -120,7 +120,7 @@ void expect_assembled(std::int64_t n, std::int64_t rows, std::int64_t cols, unsi
                        {row.data(), sizeof(R) == 8},
                        {col.data(), sizeof(C) == 8},
                        is_pattern<V> ? nullptr : values.data()};
-  expect_same(coo_to_csr_on(coo, kHere), coo_to_csr(coo));
+  expect_same_entries(coo_to_csr_on(coo, kOnHost), coo_to_csr(coo));
 }
 
 TYPED_TEST(OnDevice, AssemblesAsTheCpu) {
@@ -135,7 +135,7 @@ TYPED_TEST(OnDevice, AssemblesAsTheCpu) {
 TYPED_TEST(OnDevice, TakesRowsAndDiagonals) {
   const auto a = random_csr<TypeParam>(50, 30, 6);
   for (const auto& [first, last] : {std::pair(0, 50), {0, 0}, {50, 50}, {7, 8}, {3, 41}}) {
-    const auto part = row_range_on(a, first, last, kHere);
+    const auto part = row_range_on(a, first, last, kOnHost);
     ASSERT_EQ(part.indptr.size, last - first + 1);
     for (int r = first; r <= last; ++r)
       EXPECT_EQ(part.indptr.data[r - first], a.indptr.data[r] - a.indptr.data[first]);
@@ -143,7 +143,7 @@ TYPED_TEST(OnDevice, TakesRowsAndDiagonals) {
     EXPECT_EQ(part.nnz(), a.indptr.data[last] - a.indptr.data[first]);
   }
   for (const int k : {0, 3, -20, 29, -49}) {
-    const auto d = diagonal_on(a, k, kHere);
+    const auto d = diagonal_on(a, k, kOnHost);
     const auto row0 = std::max(-k, 0), col0 = std::max(k, 0);
     ASSERT_EQ(d.size, std::min(50 - row0, 30 - col0));
     for (std::int64_t i = 0; i < d.size; ++i) {
@@ -163,16 +163,17 @@ TYPED_TEST(OnDevice, FiltersAsTheCpu) {
     const auto a = sort_rows(random_csr<TypeParam>(rows, cols, 9), true);
     const auto m = sort_rows(random_csr<One>(rows, cols, 10), true);
     for (const bool yes : {false, true}) {
-      expect_same(mask_on(a, m, yes, kHere), mask(a, m, yes));
-      for (const int k : {0, -2, 3}) expect_same(triangle_on(a, k, yes, kHere), triangle(a, k, yes));
+      expect_same_entries(mask_on(a, m, yes, kOnHost), mask(a, m, yes));
+      for (const int k : {0, -2, 3})
+        expect_same_entries(triangle_on(a, k, yes, kOnHost), triangle(a, k, yes));
     }
-    expect_same(without_zeros_on(a, kHere), without_zeros(a));
+    expect_same_entries(without_zeros_on(a, kOnHost), without_zeros(a));
     if constexpr (!is_pattern<TypeParam>) {
       auto zeros = a;
       const auto values = allocate<TypeParam>(a.nnz());
       for (Offset k = 0; k < a.nnz(); ++k) values.data[k] = k % 3 == 0 ? TypeParam(-0.0) : a.values.data[k];
       zeros.values = values;
-      expect_same(without_zeros_on(zeros, kHere), without_zeros(zeros));
+      expect_same_entries(without_zeros_on(zeros, kOnHost), without_zeros(zeros));
     }
   }
 }
@@ -185,11 +186,11 @@ TYPED_TEST(OnDevice, TakesAnyRows) {
   for (const int n : {0, 1, 50, 300}) {
     std::vector<std::int64_t> rows;
     for (int i = 0; i < n; ++i) rows.push_back(static_cast<std::int64_t>(rng() % 50));
-    expect_same(take_rows_on(a, rows, {}, kHere), take_rows(a, rows, {}));
-    expect_same(take_rows_on(a, rows, places, kHere), take_rows(a, rows, places));
+    expect_same_entries(take_rows_on(a, rows, {}, kOnHost), take_rows(a, rows, {}));
+    expect_same_entries(take_rows_on(a, rows, places, kOnHost), take_rows(a, rows, places));
   }
   const std::vector<std::int64_t> outside{3, 50};
-  EXPECT_THROW(take_rows_on(a, outside, {}, kHere), Error);
+  EXPECT_THROW(take_rows_on(a, outside, {}, kOnHost), Error);
 }
 
 TEST(OnDeviceScale, AsTheCpu) {
@@ -202,8 +203,8 @@ TEST(OnDeviceScale, AsTheCpu) {
   for (const auto* rows : {r.data(), static_cast<double*>(nullptr)})
     for (const auto* cols : {c.data(), static_cast<double*>(nullptr)}) {
       EXPECT_TRUE(
-          same_bits<double>(scale_on<double>(a, rows, cols, kHere).values, scaled_values(a, rows, cols)));
-      EXPECT_TRUE(same_bits<double>(scale_on<double>(ones, rows, cols, kHere).values,
+          same_bits<double>(scale_on<double>(a, rows, cols, kOnHost).values, scaled_values(a, rows, cols)));
+      EXPECT_TRUE(same_bits<double>(scale_on<double>(ones, rows, cols, kOnHost).values,
                                     scaled_values(ones, rows, cols)));
     }
 }
@@ -225,7 +226,7 @@ TEST(OnDeviceChecks, SayWhatTheCpuSays) {
     for (const auto& indices : {columns, outside, negative}) {
       const Csr<One> a{2, 4, array_of(indptr), array_of(indices), {}};
       const auto expected = message_of([&] { validate(a, true); });
-      const auto found = message_of([&] { validate_on(a, kHere); });
+      const auto found = message_of([&] { validate_on(a, kOnHost); });
       if (indptr == falls)
         EXPECT_NE(found.find("indptr falls from 5 to 4 at row 1"), std::string::npos) << found;
       else EXPECT_EQ(found, expected);
@@ -234,14 +235,14 @@ TEST(OnDeviceChecks, SayWhatTheCpuSays) {
 
 TEST(OnDeviceChecks, ConvertIndices) {
   const auto narrow = array_of(std::vector<std::int32_t>{0, 3, 7});
-  const auto wide = wide_offsets(narrow.data, 3, kHere);
+  const auto wide = wide_offsets(narrow.data, 3, kOnHost);
   EXPECT_EQ(wide.data[2], 7);
-  EXPECT_EQ(narrow_offsets(wide, 7, kHere).data[1], 3);
-  EXPECT_NE(message_of([&] { narrow_offsets(wide, 1ll << 31, kHere); }).find("2147483648 entries"),
+  EXPECT_EQ(narrow_offsets(wide, 7, kOnHost).data[1], 3);
+  EXPECT_NE(message_of([&] { narrow_offsets(wide, 1ll << 31, kOnHost); }).find("2147483648 entries"),
             std::string::npos);
   const auto columns = array_of(std::vector<std::int64_t>{5, (1ll << 31) - 1, 1ll << 31, -1});
-  EXPECT_EQ(narrow_columns(columns.data, 2, "indices", kHere).data[1], 0x7fffffff);
-  const auto told = message_of([&] { narrow_columns(columns.data, 4, "indices", kHere); });
+  EXPECT_EQ(narrow_columns(columns.data, 2, "indices", kOnHost).data[1], 0x7fffffff);
+  const auto told = message_of([&] { narrow_columns(columns.data, 4, "indices", kOnHost); });
   EXPECT_NE(told.find("indices[2] = 2147483648 is outside"), std::string::npos) << told;
 }
 
