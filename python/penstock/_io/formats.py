@@ -22,6 +22,7 @@ from penstock._io import (
     scipy_npz,
     store,
 )
+from penstock._io._entries import first_lost, too_large
 from penstock._io._errors import broken, inflation_limit
 from penstock._io.binary import anndata, emogi, galois, matlab, npy_edges, petsc, webgraph
 from penstock._io.store import open_store
@@ -194,9 +195,13 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a
     try:
-        return a.astype(dtype)
+        with np.errstate(over="ignore"):
+            made = a.astype(dtype)
     except (TypeError, ValueError) as error:
         raise broken(path, str(error)) from error
+    if (k := first_lost(a.data, made.data)) is not None:
+        raise broken(path, f"entry {k}: {too_large(a.data[k], made.dtype)}")
+    return made
 
 
 def open(

@@ -37,7 +37,9 @@ def parse_bytes(text: int | float | str, name: str = "size") -> int:
         number, unit = float(found[1]), found[2]
     if not 0 <= number * _units[unit] < 2**63:
         raise ValueError(f"{name}={text!r} is outside 0 .. 2^63 bytes")
-    if unit == "" and number < 1024 and number != int(number):  # of 0.8 * free the fraction is dropped
+    if (
+        unit == "" and number < 1024 and number != int(number)
+    ):  # of 0.8 * free the fraction is dropped
         raise ValueError(f"{name}={text!r} is no whole number of bytes: give a unit, as in '1.5GB'")
     return int(number * _units[unit])
 
@@ -245,9 +247,7 @@ class Options:
     def __call__(self, **changes: Any) -> _Change:
         unknown = set(changes) - set(_CHECKS)
         if unknown:
-            raise TypeError(
-                f"options: unknown {', '.join(sorted(unknown))}; there are {_NAMES}"
-            )
+            raise TypeError(f"options: unknown {', '.join(sorted(unknown))}; there are {_NAMES}")
         values = {name: _CHECKS[name](value) for name, value in changes.items()}
         before = after = _blocks.get()
         if values and before and before[-1][0] is None:  # one statement after the other
