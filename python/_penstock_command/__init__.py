@@ -1,4 +1,5 @@
-"""The entry point of the command `penstock`: a package of its own, so that Ctrl-C while Penstock is imported is caught."""
+"""The entry point of the command `penstock`: a package of its own, so that it catches Ctrl-C while Penstock is
+imported."""
 
 from __future__ import annotations
 

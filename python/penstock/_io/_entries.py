@@ -124,8 +124,8 @@ class Entries:
             raise text.broken(too_few(self.count, promised), header)
 
     def adopt(self, row: np.ndarray, col: np.ndarray, values: np.ndarray | None) -> int | None:
-        """Takes arrays that hold all entries, counted from 0. Returns the first one whose value is finite, and too large
-        for the type here."""
+        """Takes arrays that hold all entries, counted from 0. Returns the first one whose value is finite, and too
+        large for the type here."""
         self.row, self.col, self.count = row, col.astype(np.int32, copy=False), row.size
         if self.values is not None and values is not None:
             with np.errstate(over="ignore"):

@@ -19,8 +19,8 @@ _units |= {f"{unit}i": 1 << (10 * power) for power, unit in enumerate("kmgt", 1)
 
 
 def parse_bytes(text: int | float | str, name: str = "size") -> int:
-    """A number of bytes from 65536, "64MiB", "16GB" or "1.5g" (K, M, G, T are powers of 1000, Ki ... of 1024). Some bytes
-    and a half, as in 1.5, are a unit forgotten, and refused.
+    """A number of bytes from 65536, "64MiB", "16GB" or "1.5g" (K, M, G, T are powers of 1000, Ki ... of 1024). A few
+    bytes and a half, as in 1.5, are a unit forgotten, and refused.
 
     >>> parse_bytes("64MiB"), parse_bytes("16 GB"), parse_bytes(4096)
     (67108864, 16000000000, 4096)
@@ -195,8 +195,8 @@ class Options:
     until the block ends. A call that heads no block, `ps.options(gpus=0)`, is a block without an end: it holds for the
     rest of the block, thread or task that it stands in, and for threads started from then on.
 
-    Raises ValueError for values that are none. A name that is none is a TypeError in a call, and an AttributeError in an
-    assignment.
+    Raises ValueError for values that are none. A name that is none is a TypeError in a call, and an AttributeError in
+    an assignment.
 
     >>> import penstock as ps
     >>> with ps.options(device_memory="64MiB", gpus=0):

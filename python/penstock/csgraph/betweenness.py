@@ -55,9 +55,9 @@ def betweenness_centrality(
     in every run, and differ in the last digits.
 
     Raises ValueError for a matrix that is not square, a k that is not between 1 and n, a negative seed, a GPU that is
-    not there, TypeError for arguments of another type, ValueError for `gpu_options` on the CPU or with other fields, and where more than 1e4900 shortest paths lead from one source (on
-    common processors); MemoryError where 32 bytes a vertex do not fit the GPU, or on each of several 25 bytes a vertex
-    and 25 more for each of its range.
+    not there, `gpu_options` on the CPU or with other fields, and where more than 1e4900 shortest paths lead from one
+    source (on common processors); TypeError for numbers and flags of another type; MemoryError where 32 bytes a vertex
+    do not fit the GPU, or on each of several 25 bytes a vertex and 25 more for each of its range.
 
     Brandes (2001), each source by one thread: two passes over the edges a source, 20 bytes a vertex and a bit an edge a
     thread, and 12 bytes a vertex for each result that waits to be added up, 256 MB at most or one a thread. On a GPU

@@ -81,8 +81,8 @@ def pagerank(
 
     Raises RuntimeError where max_iter steps were not enough, ValueError that names the edge where a weight is negative,
     NaN or infinite, for a vector that is no distribution, and for an out of another shape, not contiguous, read-only or
-    not where the vectors are; TypeError for an out of another type, a max_iter that is no integer and a weighted that is no
-    bool.
+    not where the vectors are; TypeError for an out of another type, a max_iter that is no integer and a weighted that
+    is no bool.
 
     The power method (Page et al. 1999, section 2), by products with A^T; over undirected patterns on
     which it converges slowly with Chebyshev's extrapolation (Golub, Varga 1961). A^T, its plan

@@ -250,3 +250,33 @@ def test_a_device_has_the_names_that_it_has_elsewhere():
     assert ps.InCore().gpu == -1 and ps.ZeroCopy(device=ps.device(1)).gpu == 1
     assert ps.Streamed(device=ps.host)._devices() == [-1]
     assert ps.Streamed(device=("cpu", "cpu"))._devices() == [-1, -1]
+
+
+def test_options_that_are_none_are_refused():
+    with pytest.raises(
+        AttributeError, match="unknown device_memry; there are device_memory and gpus"
+    ):
+        ps.options.device_memry = "1KiB"
+    with pytest.raises(AttributeError, match="unknown threads"):
+        ps.options.threads = 4
+    with pytest.raises(ValueError, match="device_memory=1.5 is no whole number of bytes"):
+        ps.options(device_memory=1.5)
+
+
+@pytest.mark.parametrize("shape", [(7,), (), (2, 400), (400, 2, 2)])
+def test_explain_refuses_the_shapes_that_products_refuse(placed, shape):
+    A, x = placed["host"], np.ones(shape)
+    with pytest.raises(ValueError, match=r"x has shape .*: a matrix of 900 x 400 needs") as refused:
+        A.dot(x)
+    with pytest.raises(ValueError) as explained:
+        A.explain(x)
+    assert str(explained.value) == str(refused.value)
+
+
+def test_threads_are_an_integer():
+    for n, error, words in [
+        (1.5, TypeError, "n=1.5 is not an integer"),
+        (0, ValueError, "n=0 is not between 1 and 4096"),
+    ]:
+        with pytest.raises(error, match=words):
+            ps.set_num_threads(n)
