@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from penstock._io._errors import broken
+from penstock._io._errors import LargeNumber, broken
 
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _NUMBERED = re.compile(r"/dev/fd/(\d+)|/proc/(?:self|(\d+))/fd/(\d+)")
@@ -69,4 +69,5 @@ def copied(path: Any, suffix: str) -> Iterator[str]:
         try:
             yield copy.name
         except ValueError as error:
-            raise type(error)(str(error).replace(copy.name, os.fsdecode(path))) from error
+            made = LargeNumber if isinstance(error, LargeNumber) else ValueError
+            raise made(str(error).replace(copy.name, os.fsdecode(path))) from error

@@ -37,9 +37,8 @@ def parse_bytes(text: int | float | str, name: str = "size") -> int:
         number, unit = float(found[1]), found[2]
     if not 0 <= number * _units[unit] < 2**63:
         raise ValueError(f"{name}={text!r} is outside 0 .. 2^63 bytes")
-    if (
-        unit == "" and number < 1024 and number != int(number)
-    ):  # of 0.8 * free the fraction is dropped
+    # Of larger ones, such as 0.8 * free, the fraction is dropped.
+    if unit == "" and number < 1024 and number != int(number):
         raise ValueError(f"{name}={text!r} is no whole number of bytes: give a unit, as in '1.5GB'")
     return int(number * _units[unit])
 
