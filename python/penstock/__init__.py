@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from penstock import _core, _forks
+from penstock._arguments import integer as _integer
 from penstock._core import NotCompiledError, PlacementError
 from penstock._matrix import writer as _writer
 from penstock._matrix.csr import csr_array
@@ -49,8 +50,13 @@ if TYPE_CHECKING:
 
 __version__: str = _core.config()["version"]
 num_threads = _core.num_threads
-set_num_threads = _core.set_num_threads
 _forks.watch()
+
+
+def set_num_threads(n: int) -> None:
+    """Sets `num_threads` for the whole process, 1 to 4096. A @ x is the same bit for bit for any number; A.T @ x may
+    differ by rounding. Raises ValueError for another number, TypeError for what is no integer."""
+    _core.set_num_threads(_integer(n, "n", 1, 4096))
 
 
 def _files() -> Any:

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag
 from penstock._matrix.csr import csr_array
 from penstock._matrix.given import as_matrix
 from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import chosen_gpu
 from penstock.csgraph._graph import incoming
-from penstock.sample._arguments import flag
 from penstock.sample.features import gather
 from penstock.sample.subgraphs import neighbors
 

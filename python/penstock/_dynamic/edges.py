@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import integer
 from penstock._arrays.convert import MAX_COLS, as_array, as_type
 from penstock._matrix.csr import csr_array
 
@@ -87,14 +87,7 @@ def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def number_of_vertices(n: Any, name: str, least: int) -> int:
     """An integer that a graph can have as its vertices, at least so many."""
-    if isinstance(n, (bool, np.bool_)):
-        raise TypeError(f"{name}={n!r}: give an integer")
-    try:
-        n = operator.index(n)
-    except TypeError:
-        raise TypeError(f"{name}={n!r}: give an integer") from None
-    if n > MAX_COLS:
-        raise ValueError(f"{name}={n}: a graph has at most 2^31 - 1 vertices")
-    if n < least:
-        raise ValueError(f"{name}={n} is below {least}")
-    return n
+    number = integer(n, name, least)
+    if number > MAX_COLS:
+        raise ValueError(f"{name}={number}: a graph has at most 2^31 - 1 vertices")
+    return number

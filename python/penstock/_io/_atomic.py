@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 
 from penstock._io._drafts import claim, discard, empty, foreign, hidden, let_go, same, tidy
 from penstock._io._errors import broken
+from penstock._io._pipes import duplicate, own_descriptor
 
 _TRIES = 1000
 _ASIDE = 4
@@ -68,7 +69,13 @@ def _take_after(path: str, old: os.stat_result) -> None:
 @contextlib.contextmanager
 def atomic_file(path: Any) -> Iterator[BinaryIO]:
     """A binary file to write; gzip where the path ends in `.gz`. What was there stays until the end of the block, and
-    its mode beyond. A FIFO or a character device is written to, and stays what it is."""
+    its mode beyond. A FIFO or a character device is written to, and stays what it is; so is an open descriptor that the
+    path names (/dev/stdout), whatever is behind it."""
+    number = own_descriptor(path)
+    if number is not None:
+        with open(duplicate(path, number), "wb") as stream:
+            yield stream
+        return
     old = _there(path)
     if old is not None and stat.S_ISDIR(old.st_mode):
         raise broken(path, "is a folder: choose the name of a file")

@@ -46,6 +46,33 @@ def value_type(kind: str, dtype: Any) -> np.dtype | None:
     return narrow if dtype is not None and np.dtype(dtype) == narrow else wide
 
 
+def first_lost(wide: np.ndarray, narrow: np.ndarray) -> int | None:
+    """The first value that is finite in the wider type and not in the narrower one."""
+    if narrow.dtype.itemsize >= wide.dtype.itemsize or not np.isinf(narrow).any():
+        return None
+    parts = 2 if narrow.dtype.kind == "c" else 1
+    given, held = (np.ascontiguousarray(v).view(v.real.dtype) for v in (wide, narrow))
+    lost = np.flatnonzero(np.isinf(held) & np.isfinite(given))
+    return int(lost[0]) // parts if lost.size else None
+
+
+def too_large(value: Any, dtype: np.dtype) -> str:
+    """What to say of a value that `first_lost` finds."""
+    wide = np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
+    return f"value {value} is too large for {dtype}: read it as {wide}, or scale the values"
+
+
+def narrowed(file: Any, values: np.ndarray, dtype: np.dtype | None, first: int = 0) -> np.ndarray:
+    """The values in the type that `value_type` gives. ValueError for a finite one that it does not hold, with its
+    number, counted from `first`."""
+    assert dtype is not None
+    with np.errstate(over="ignore"):
+        held = np.ascontiguousarray(values, dtype)
+    if (k := first_lost(values, held)) is not None:
+        raise broken(file, f"entry {first + k}: {too_large(values[k], held.dtype)}")
+    return held
+
+
 class Entries:
     """Arrays that grow as blocks of text are parsed into them."""
 
@@ -89,16 +116,22 @@ class Entries:
             if self.values is not None and found:
                 with np.errstate(over="ignore"):
                     self.values[here] = values
+                if (k := first_lost(values, self.values[here])) is not None:
+                    problem = too_large(values[k], self.values.dtype)
+                    raise text.broken(problem, first_line + lines.line_of(block, k))
             self.count += found
         if promised is not None and self.count < promised:
             raise text.broken(too_few(self.count, promised), header)
 
-    def adopt(self, row: np.ndarray, col: np.ndarray, values: np.ndarray | None) -> None:
-        """Takes arrays that hold all entries, counted from 0."""
+    def adopt(self, row: np.ndarray, col: np.ndarray, values: np.ndarray | None) -> int | None:
+        """Takes arrays that hold all entries, counted from 0. Returns the first one whose value is finite, and too
+        large for the type here."""
         self.row, self.col, self.count = row, col.astype(np.int32, copy=False), row.size
         if self.values is not None and values is not None:
             with np.errstate(over="ignore"):
                 self.values = values.astype(self.values.dtype, copy=False)
+            return first_lost(values, self.values)
+        return None
 
     def to_csr(
         self, file: Any, rows: int, cols: int, mirror: str = "none", duplicates: str = "sum"

@@ -22,7 +22,9 @@ from penstock._io import (
     scipy_npz,
     store,
 )
+from penstock._io._entries import first_lost, too_large
 from penstock._io._errors import broken, inflation_limit
+from penstock._io._pipes import copied, is_pipe
 from penstock._io.binary import anndata, emogi, galois, matlab, npy_edges, petsc, webgraph
 from penstock._io.store import open_store
 from penstock._matrix.csr import csr_array
@@ -126,8 +128,26 @@ def _require_there(path: Any, row: Format) -> None:
             if row.folder
             else "is a folder and not a store"
             if os.path.isdir(path)
-            else "is not a file",
+            else "is not a file, but a device or a socket: save what it gives to a file first",
         )
+
+
+def _of_pipe(path: Any, name: str | None) -> Format:
+    """The format of what comes through a pipe, which is one file."""
+    if name is None:
+        try:
+            row = find_format(path)
+        except ValueError:
+            raise broken(
+                path,
+                "is a pipe, whose name does not tell the format: pass format= (--from of convert and info), or save it "
+                "to a file first",
+            ) from None
+    else:
+        row = find_format(path, name)
+    if row is store_row or row.folder or row.files or row.name == "webgraph":
+        raise broken(path, f"is a pipe, and {row.name} is more than one file: give their name")
+    return row
 
 
 def _call(function: Callable[..., Any], row: Format, path: Any, *args: Any, **options: Any) -> Any:
@@ -148,6 +168,7 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     Parameters
     ----------
     path : a file, packed with gzip or not, or the folder of a store
+        What comes through a pipe (/dev/stdin, a FIFO) is copied to a temporary file first, and needs `format`.
     format : optional
         A name of docs/formats.md; by default the suffix decides.
     dtype : optional
@@ -187,6 +208,15 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     stored = store.is_store(path)  # which puts one back
     if not stored and not is_there(path, format):
         raise FileNotFoundError(f"{os.fspath(path)}: there is no such file")
+    if is_pipe(path):
+        row = _of_pipe(path, format)
+        given: dict[str, Any] = {
+            "dtype": dtype,
+            "max_rows": max_rows,
+            "max_inflation": max_inflation,
+        }
+        with copied(path, row.suffixes[0]) as copy:
+            return load(copy, format=row.name, **given, **options)
     row = store_row if format is None and stored else find_format(path, format)
     _require_there(path, row)
     with inflation_limit(max_inflation):
@@ -194,9 +224,13 @@ def load(path: str | os.PathLike[str], *, format: str | None = None, dtype: Any 
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a
     try:
-        return a.astype(dtype)
+        with np.errstate(over="ignore"):
+            made = a.astype(dtype)
     except (TypeError, ValueError) as error:
         raise broken(path, str(error)) from error
+    if (k := first_lost(a.data, made.data)) is not None:
+        raise broken(path, f"entry {k}: {too_large(a.data[k], made.dtype)}")
+    return made
 
 
 def open(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock._io._entries import to_csr, value_type
+from penstock._io._entries import narrowed, to_csr, value_type
 from penstock._io._errors import broken, check_cols, check_rows, check_size, count, shown
 from penstock._io._scipy_text import read_numbers
 from penstock._io._text import TextFile
@@ -147,9 +147,9 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
 def _values(text: TextFile, kind: str, nnz: int, form: _Format, dtype: Any) -> np.ndarray:
     if kind[0] == "c":
         parts = _section(text, 2 * nnz, form, "complex values", False)
-        return parts.view(np.complex128).astype(value_type("complex", dtype), copy=False)
+        return narrowed(text.path, parts.view(np.complex128), value_type("complex", dtype))
     integers = form.kind == "I"
     values = _section(text, nnz, form, "values", integers)
     if integers and nnz and max(-int(values.min()), int(values.max())) > EXACT:
         raise text.broken("a value is beyond 2^53: float64 would round it")
-    return values.astype(value_type("real", dtype), copy=False)
+    return narrowed(text.path, values, value_type("real", dtype))

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from penstock._io._atomic import atomic_file
-from penstock._io._entries import Body, Entries, diagonal_fault, to_csr, value_type
+from penstock._io._entries import (
+    Body,
+    Entries,
+    diagonal_fault,
+    first_lost,
+    to_csr,
+    too_large,
+    value_type,
+)
 from penstock._io._errors import MAX_COLS, check_cols, check_rows, check_size, count, shown
 from penstock._io._faults import Lines
 from penstock._io._rows import row_slabs
@@ -140,7 +148,9 @@ def read(path: Any, *, dtype: Any = None, max_rows: int | None = None) -> csr_ar
         expected = 0 if whole else promised if text.exact_size else min(promised, 1 << 20)
         entries = Entries(found.values, expected, rows)
         if whole:
-            entries.adopt(*whole)
+            k, wide = entries.adopt(*whole), whole[2]
+            if k is not None and wide is not None and found.values is not None:
+                _refuse(path, too_large(wide[k], found.values), k * len(found.lines.columns))
         else:
             entries.parse(text, found.lines, read_entries, promised)
     here = slice(0, entries.count)
@@ -174,7 +184,12 @@ def _read_array(text: TextFile, rows: int, cols: int, columns: str, symmetry: st
             )
         nonzero = np.flatnonzero(data)
         places.append(nonzero + numbers)
-        found.append(data[nonzero].astype(values, copy=False))
+        with np.errstate(over="ignore"):
+            found.append(data[nonzero].astype(values, copy=False))
+        if (k := first_lost(data[nonzero], found[-1])) is not None:
+            _refuse(
+                text.path, too_large(data[nonzero][k], values), int(places[-1][k]) * len(columns)
+            )
         numbers += data.size
     if numbers < size or half is not None:
         raise text.broken(
@@ -203,9 +218,14 @@ def _check_diagonal(path: Any, mirror: str, row: np.ndarray, col: np.ndarray, va
     if (fault := diagonal_fault(mirror, row, col, values)) is None:
         return
     k, problem = fault
+    _refuse(path, problem, word(k))
+
+
+def _refuse(path: Any, problem: str, word: int) -> NoReturn:
+    """With the line of a word of the body, from 0."""
     with TextFile(path) as again:
         _header(again)
-        raise again.broken(problem, again.line_of_word("%", word(k)))
+        raise again.broken(problem, again.line_of_word("%", word))
 
 
 def write(path: Any, a: csr_array) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from penstock._arrays.convert import as_type, check_shape
+from penstock._arrays.convert import check_shape, checked
 from penstock._io._atomic import atomic_file
-from penstock._io._entries import to_csr, value_type
+from penstock._io._entries import narrowed, to_csr, value_type
 from penstock._io._errors import MAX_COLS, Inflation, broken, check_rows
 from penstock._io._faults import EXACT
 from penstock._io._polars_text import polars
@@ -102,11 +102,10 @@ def edges_of(path: Any, table: Any, dtype: Any, max_rows: int | None, directed: 
                 path, f"column {names[2]!r} is {weight.dtype}, or has gaps: weights must be numbers"
             )
         try:
-            values = as_type(
-                _weights(pl, weight), value_type("real", dtype), f"column {names[2]!r}"
-            )
+            wide = checked(_weights(pl, weight), np.dtype(float), f"column {names[2]!r}")
         except ValueError as error:
             raise broken(path, str(error)) from error
+        values = narrowed(path, wide, value_type("real", dtype))
     return to_csr(
         path, rows, cols, row, col, values, "none" if directed else "symmetric", duplicates
     )

@@ -30,6 +30,7 @@ from penstock._plan.schedules import as_schedule
 from penstock._product import dense, sparse
 from penstock._product.numbers import new_number
 from penstock._product.operands import (
+    check_factor,
     conj,
     from_left,
     is_sparse,
@@ -351,16 +352,20 @@ class csr_array(Structure, Arithmetic, Entrywise, Reduced, Indexed, Converted):
         `penstock probe`. For a sparse x, `spgemm_estimate(A, x)`.
 
         Returns an Explanation, whose text has the schedule, the reason, bytes and seconds of each resource, the one
-        that binds, and what else was considered. MemoryError, with the numbers, for a schedule that does not fit.
+        that binds, and what else was considered. MemoryError, with the numbers, for a schedule that does not fit;
+        ValueError for an x of a shape that `A @ x` refuses.
         """
         if x is not None and is_sparse(x):
             return sparse.estimate(sparse.Factors(self, csr_array._factor(x)), exact=False)
         dtype, columns, vectors = result_dtype(self.dtype), 1, "host"
-        if x is not None and on_gpu(x):
-            vectors = "device"
-        elif x is not None:
-            x = as_array(x)
-            dtype, columns = result_dtype(self.dtype, x.dtype), x.shape[1] if x.ndim == 2 else 1
+        if x is not None:
+            there = on_gpu(x)
+            x = x if there else as_array(x)
+            check_factor(x.shape, *self.shape)
+            if there:
+                vectors = "device"
+            else:
+                dtype, columns = result_dtype(self.dtype, x.dtype), x.shape[1] if x.ndim == 2 else 1
         # Not for `import penstock`: see _plan/decision.py
         from penstock._plan.explain import explain
 

@@ -19,7 +19,8 @@ _units |= {f"{unit}i": 1 << (10 * power) for power, unit in enumerate("kmgt", 1)
 
 
 def parse_bytes(text: int | float | str, name: str = "size") -> int:
-    """A number of bytes from 65536, "64MiB", "16GB" or "1.5g" (K, M, G, T are powers of 1000, Ki ... of 1024).
+    """A number of bytes from 65536, "64MiB", "16GB" or "1.5g" (K, M, G, T are powers of 1000, Ki ... of 1024). A few
+    bytes and a half, as in 1.5, are a unit forgotten, and refused.
 
     >>> parse_bytes("64MiB"), parse_bytes("16 GB"), parse_bytes(4096)
     (67108864, 16000000000, 4096)
@@ -36,6 +37,9 @@ def parse_bytes(text: int | float | str, name: str = "size") -> int:
         number, unit = float(found[1]), found[2]
     if not 0 <= number * _units[unit] < 2**63:
         raise ValueError(f"{name}={text!r} is outside 0 .. 2^63 bytes")
+    # Of larger ones, such as 0.8 * free, the fraction is dropped.
+    if unit == "" and number < 1024 and number != int(number):
+        raise ValueError(f"{name}={text!r} is no whole number of bytes: give a unit, as in '1.5GB'")
     return int(number * _units[unit])
 
 
@@ -145,6 +149,7 @@ def _gpus(count: int | str | None) -> int | None:
 
 
 _CHECKS: dict[str, Callable[[Any], int | None]] = {"device_memory": _device_memory, "gpus": _gpus}
+_NAMES = " and ".join(_CHECKS)
 
 
 class _Change:
@@ -189,7 +194,8 @@ class Options:
     until the block ends. A call that heads no block, `ps.options(gpus=0)`, is a block without an end: it holds for the
     rest of the block, thread or task that it stands in, and for threads started from then on.
 
-    Raises ValueError for values that are none, and TypeError for names that are none.
+    Raises ValueError for values that are none. A name that is none is a TypeError in a call, and an AttributeError in
+    an assignment.
 
     >>> import penstock as ps
     >>> with ps.options(device_memory="64MiB", gpus=0):
@@ -197,8 +203,15 @@ class Options:
     (67108864, 0)
     """
 
+    __slots__ = ("_process",)
+
     def __init__(self) -> None:
         self._process: _Values = dict.fromkeys(_CHECKS)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _CHECKS and name not in self.__slots__:
+            raise AttributeError(f"options: unknown {name}; there are {_NAMES}")
+        object.__setattr__(self, name, value)
 
     def _read(self, name: str) -> int | None:
         for _, values in reversed(_blocks.get()):
@@ -233,9 +246,7 @@ class Options:
     def __call__(self, **changes: Any) -> _Change:
         unknown = set(changes) - set(_CHECKS)
         if unknown:
-            raise TypeError(
-                f"options: unknown {', '.join(sorted(unknown))}; there are device_memory and gpus"
-            )
+            raise TypeError(f"options: unknown {', '.join(sorted(unknown))}; there are {_NAMES}")
         values = {name: _CHECKS[name](value) for name, value in changes.items()}
         before = after = _blocks.get()
         if values and before and before[-1][0] is None:  # one statement after the other

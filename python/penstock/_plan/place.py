@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import integer
 from penstock._plan.schedules import options
 
 _NAMES = ("host", "pinned", "managed", "device")
@@ -46,7 +47,7 @@ def device(ordinal: int = 0) -> Place:
     >>> ps.device(1)
     penstock.device(1)
     """
-    number = operator.index(ordinal)
+    number = integer(ordinal, "ordinal", -(2**62))
     if number < 0:
         raise ValueError(
             f"device({ordinal}): GPUs are numbered from 0; the CPU's memory is ps.host"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer
 from penstock._choices import CODECS, one_of
 from penstock._plan.options import options, parse_bytes
 
@@ -126,6 +127,9 @@ class Streamed:
     What a schedule builds on GPUs (pinned pages, packed entries, blocks kept) stays with the matrix for later products
     until `A.release()`. Several columns of x are multiplied from the CSR arrays, without keeping. After buono-2017,
     section 3.2.
+
+    Raises ValueError and TypeError for values that are none, when it is made; for devices that are not there, when it
+    is used.
     """
 
     device: Any = None
@@ -135,6 +139,15 @@ class Streamed:
     codec: str = "auto"
     keep: bool = True
     cpu: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("Streamed: codec", self.codec, CODECS, "auto")
+        for name, value in (("keep", self.keep), ("cpu", self.cpu)):
+            flag(value, f"Streamed: {name}")
+        integer(self.slots, "Streamed: slots", 1)
+        self._block()
+        if self.ring is not None:
+            self._ring()
 
     def _devices(self) -> list[int]:
         count = gpu_count()
@@ -153,14 +166,6 @@ class Streamed:
             )
         return devices
 
-    def _check(self) -> None:
-        one_of("Streamed: codec", self.codec, CODECS, "auto")
-        for name, value in (("keep", self.keep), ("cpu", self.cpu)):
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"Streamed({name}={value!r}): give True or False")
-        if self.slots < 1:
-            raise ValueError(f"Streamed: slots = {self.slots}; give at least 1")
-
     def _block(self) -> int:
         """Bytes of a slot; 0 where the planner chooses."""
         block = 0 if self.block is None else parse_bytes(self.block, "block")
@@ -178,7 +183,6 @@ class Streamed:
         return ring or 0
 
     def _lower(self) -> Any:
-        self._check()
         devices = self._devices()
         if self.cpu and -1 not in devices:
             devices.append(-1)

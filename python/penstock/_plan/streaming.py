@@ -139,7 +139,6 @@ def request_for(
     if a.place not in READABLE or a.nnz == 0 or min(a.shape) == 0:
         return None
     if isinstance(how, Streamed):
-        how._check()
         devices = how._devices()
         request = _requested(how, devices, entry)
         rings = max(devices) < 0 and how.codec in ("auto", "raw")  # of the CPU: they need no plan

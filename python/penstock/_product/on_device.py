@@ -16,7 +16,7 @@ from penstock._arrays.device import DeviceArray, Library, in_order, library_of, 
 from penstock._choices import SEMIRINGS
 from penstock._plan.report import active
 from penstock._product.gpu_copies import core_on
-from penstock._product.operands import as_number, product_type
+from penstock._product.operands import as_number, check_factor, product_type
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -60,10 +60,7 @@ def multiply_on_device(
             return out
     shape = xs.shape
     rows, cols = a.shape
-    if len(shape) not in (1, 2) or shape[0] != cols:
-        raise ValueError(
-            f"x has shape {tuple(shape)}: a matrix of {rows} x {cols} needs ({cols},) or ({cols}, k)"
-        )
+    check_factor(shape, rows, cols)
     if alpha is not None or beta is not None:
         boolean = SEMIRINGS[semiring].boolean
         alpha = as_number(alpha, entry, boolean, "alpha")

@@ -109,6 +109,14 @@ def as_number(value: Any, dtype: np.dtype, boolean: bool, name: str) -> Any:
     return bool(value) if boolean else dtype.type(value).item()
 
 
+def check_factor(shape: tuple[int, ...], rows: int, cols: int) -> None:
+    """Refuses the shape of a dense x that a matrix of rows x cols is not multiplied with."""
+    if len(shape) not in (1, 2) or shape[0] != cols:
+        raise ValueError(
+            f"x has shape {tuple(shape)}: a matrix of {rows} x {cols} needs ({cols},) or ({cols}, k)"
+        )
+
+
 # What a product is called with: x of the types and strides that the core reads, the shape and type of the result,
 # alpha, beta, and whether it is one vector. It is a tuple, because making an object takes 0.4 us, of the 7 us that a
 # product with 5,000 entries takes.
@@ -122,10 +130,7 @@ def normalised(
     vector has one dimension from here on, whether x has one or two."""
     x = as_dense(x)
     rows, cols = a.shape[::-1] if transposed else a.shape
-    if x.ndim not in (1, 2) or x.shape[0] != cols:
-        raise ValueError(
-            f"x has shape {x.shape}: a matrix of {rows} x {cols} needs ({cols},) or ({cols}, k)"
-        )
+    check_factor(x.shape, rows, cols)
     dtype = product_type(a.dtype, x.dtype, semiring)
     boolean = SEMIRINGS[semiring].boolean
     if alpha is not None or beta is not None:

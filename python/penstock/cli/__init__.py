@@ -14,6 +14,7 @@ def main() -> None:
 
         app()
     except KeyboardInterrupt:  # during the imports; the application handles its own
+        print("penstock: interrupted", file=sys.stderr, flush=True)
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output went away, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

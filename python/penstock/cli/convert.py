@@ -9,7 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from penstock.cli import ui
-from penstock.cli.files import bytes_on_disk, check_output, describe, read_matrix, summary
+from penstock.cli.files import (
+    bytes_on_disk,
+    check_output,
+    describe,
+    is_stdout,
+    read_matrix,
+    summary,
+)
 
 VALUE_TYPES = ("pattern", "float32", "float64", "complex64", "complex128")
 
@@ -39,16 +46,19 @@ def reader_options(given: list[str]) -> dict[str, Any]:
 def report(
     action: str, source: str, out: Path, a: Any, spent: dict[str, float], json: bool
 ) -> None:
-    """What was made of what, for `convert` and `generate`."""
-    wrote = bytes_on_disk(out)
+    """What was made of what, for `convert` and `generate`: on stderr where the matrix went to stdout."""
+    wrote, aside = bytes_on_disk(out), is_stdout(out)
     if json:
         times = {f"{verb}_seconds": s for verb, s in spent.items()}
-        ui.emit_json({**summary(a, str(out)), "source": source, "file_bytes": wrote, **times})
+        ui.emit_json(
+            {**summary(a, str(out)), "source": source, "file_bytes": wrote, **times}, aside
+        )
         return
     times = ", ".join(f"{verb} in {ui.seconds(s)}" for verb, s in spent.items())
-    console = ui.console()
+    console = ui.console(stderr=aside)
     ui.headline(console, f"{action} {source}", describe(summary(a, out.name)))
-    ui.headline(console, str(out), f"{ui.size(wrote)} on disk ({times})")
+    where = "written" if wrote is None else f"{ui.size(wrote)} on disk"
+    ui.headline(console, str(out), f"{where} ({times})")
 
 
 def convert(

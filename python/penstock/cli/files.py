@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,11 @@ def read_any_numbers(path: Path) -> tuple[Any, tuple[int, int]]:
 
 
 def check_output(path: Path, force: bool) -> None:
+    from penstock._io._pipes import stays
     from penstock._io.formats import is_there
 
+    if stays(path):
+        return
     if is_there(path) and not force:
         raise InputError(f"{path} exists: choose another name, or --force to replace it")
     parent = path.absolute().parent
@@ -47,7 +51,20 @@ def check_output(path: Path, force: bool) -> None:
         raise InputError(f"{parent}: no such folder to write {path.name} to")
 
 
-def bytes_on_disk(path: Path) -> int:
+def is_stdout(path: Path) -> bool:
+    """Whether what is written there goes where the standard output goes."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(1))
+    except OSError:
+        return False
+
+
+def bytes_on_disk(path: Path) -> int | None:
+    """None for what is no file: a pipe, a device, an open descriptor."""
+    from penstock._io._pipes import stays
+
+    if stays(path):
+        return None
     if not path.exists():  # a format of several files
         return sum(p.stat().st_size for p in path.parent.glob(f"{path.name}.*"))
     if path.is_dir():

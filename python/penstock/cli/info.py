@@ -144,6 +144,9 @@ def info(
     file: Annotated[
         Path, typer.Argument(help="A matrix in any format, or a native store.", show_default=False)
     ],
+    input_format: Annotated[
+        str | None, typer.Option("--from", help="Format of FILE. [default: by its suffix]")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Also draw it to a .png, .svg or .pdf file.")
     ] = None,
@@ -165,7 +168,7 @@ def info(
     with ui.progress(2, quiet=json) as step:
         step.next(f"reading {file.name}")
         start = time.perf_counter()
-        a = read_matrix(file)
+        a = read_matrix(file, **({} if input_format is None else {"format": input_format}))
         read = time.perf_counter() - start
         step.next(f"looking at {a.nnz:,} entries")
         layout = _Layout.of(out.width, *a.shape, draw)

@@ -112,9 +112,10 @@ def facts(rows: dict[str, str]) -> Any:
     return t
 
 
-def emit_json(value: Any) -> None:
+def emit_json(value: Any, stderr: bool = False) -> None:
     """Numbers that JSON does not have (NaN, infinity) become null."""
-    print(_json.dumps(_plain(value), indent=2, allow_nan=False))
+    text = _json.dumps(_plain(value), indent=2, allow_nan=False)
+    print(text, file=sys.stderr if stderr else sys.stdout)
 
 
 def _plain(value: Any) -> Any:

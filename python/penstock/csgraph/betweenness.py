@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer, seed_number
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpus, note_link, report
 from penstock.csgraph._graph import as_graph, simple, vertices, without_repeats
@@ -54,10 +54,10 @@ def betweenness_centrality(
     float64 array of shape (n,), on the CPU the same bits for any number of threads; on a GPU sums have another order
     in every run, and differ in the last digits.
 
-    Raises ValueError for a matrix that is not square, a k that is not between 1 and n, a GPU that is not there,
-    `gpu_options` on the CPU or with other fields, and where more than 1e4900 shortest paths lead from one source (on
-    common processors); MemoryError where 32 bytes a vertex do not fit the GPU, or on each of several 25 bytes a vertex
-    and 25 more for each of its range.
+    Raises ValueError for a matrix that is not square, a k that is not between 1 and n, a negative seed, a GPU that is
+    not there, `gpu_options` on the CPU or with other fields, and where more than 1e4900 shortest paths lead from one
+    source (on common processors); TypeError for numbers and flags of another type; MemoryError where 32 bytes a vertex
+    do not fit the GPU, or on each of several 25 bytes a vertex and 25 more for each of its range.
 
     Brandes (2001), each source by one thread: two passes over the edges a source, 20 bytes a vertex and a bit an edge a
     thread, and 12 bytes a vertex for each result that waits to be added up, 256 MB at most or one a thread. On a GPU
@@ -118,8 +118,7 @@ def verify_betweenness(
     >>> A = ps.csr_array(([True] * 2, ([0, 1], [1, 2])), shape=(3, 3))
     >>> ps.csgraph.verify_betweenness(A, [0.0, 0.5, 0.0])
     """
-    if operator.index(samples) < 1:
-        raise ValueError(f"samples={samples} must be at least 1")
+    samples = integer(samples, "samples", 1)
     graph, sources, factors = _task(A, k, directed, normalized, endpoints, seed)
     given = np.asarray(centrality, dtype=np.float64)
     n = graph.shape[0]
@@ -215,12 +214,14 @@ def _task(
 ) -> tuple[csr_array, np.ndarray, _Scale]:
     graph = as_graph(A, "betweenness_centrality")
     n = graph.shape[0]
+    directed, normalized = flag(directed, "directed"), flag(normalized, "normalized")
+    endpoints = flag(endpoints, "endpoints")
     if k is None:
         sources = np.arange(n, dtype=np.int32)
-    elif not 1 <= operator.index(k) <= n:
+    elif not 1 <= (k := integer(k, "k", -(2**62))) <= n:
         raise ValueError(f"k={k} must be between 1 and the {n} vertices, or None")
     else:
-        draw = np.random.default_rng(0 if seed is None else seed)
+        draw = np.random.default_rng(0 if seed is None else seed_number(seed))
         sources = np.sort(draw.choice(n, size=k, replace=False)).astype(np.int32)
     edges = without_repeats(graph) if directed else simple(graph)
     return edges, sources, _scale(n, sources, k, directed, normalized, endpoints)

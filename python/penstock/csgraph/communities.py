@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer, seed_number
 from penstock._io._neighbours import packed_lists
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpu
@@ -105,12 +105,12 @@ def louvain(
     graph, gpu, home = _placed(A, "louvain", unweighted, device, gpu_options)
     packed = _packed(graph, "louvain", unweighted, gpu is not None, lists)
     asked = (
-        bool(unweighted),
+        unweighted,
         _at_least_0(resolution, "resolution"),
         _number(threshold, "threshold"),
         _count(max_levels, "max_levels"),
-        _seed(seed),
-        bool(return_levels),
+        seed_number(seed),
+        flag(return_levels, "return_levels"),
     )
     if gpu is None:
         labels, levels = _core.louvain(readable(graph)._core, *asked, packed)
@@ -163,12 +163,12 @@ def leiden(
     graph = _weighted(A, "leiden", unweighted)
     labels: Any = _core.leiden(
         readable(graph)._core,
-        bool(unweighted),
+        unweighted,
         _at_least_0(resolution, "resolution"),
         _number(threshold, "threshold"),
         _count(max_levels, "max_levels"),
         _count(iterations, "iterations"),
-        _seed(seed),
+        seed_number(seed),
         _packed(graph, "leiden", unweighted, False, lists),
     )
     return labels
@@ -214,7 +214,7 @@ def label_propagation(
     """
     graph, gpu, home = _placed(A, "label_propagation", unweighted, device, gpu_options)
     packed = _packed(graph, "label_propagation", unweighted, gpu is not None, lists)
-    asked = bool(unweighted), _count(max_iter, "max_iter"), _seed(seed)
+    asked = unweighted, _count(max_iter, "max_iter"), seed_number(seed)
     labels: Any
     if gpu is None:
         labels = _core.label_propagation(readable(graph)._core, *asked, packed)
@@ -259,7 +259,7 @@ def modularity(
     share: float = _core.modularity(
         readable(graph)._core,
         _labels(graph, labels),
-        bool(unweighted),
+        unweighted,
         _at_least_0(resolution, "resolution"),
         _packed(graph, "modularity", unweighted, False, lists),
     )
@@ -284,7 +284,7 @@ def verify_connected_communities(
     graph = _weighted(A, "verify_connected_communities", unweighted)
     numbers = _labels(graph, labels)
     packed = _packed(graph, "verify_connected_communities", unweighted, False, lists)
-    parts = _core.connected_parts(readable(graph)._core, numbers, bool(unweighted), packed)
+    parts = _core.connected_parts(readable(graph)._core, numbers, unweighted, packed)
     # Parts are numbered by their first vertices, so the first part of a community has its first vertex.
     _, first_of_part = np.unique(parts, return_index=True)
     _, first_of_community = np.unique(numbers, return_index=True)
@@ -356,6 +356,7 @@ def _weighed(graph: csr_array, unweighted: bool) -> tuple[Any, bool]:
 def _weighted(A: Any, function: str, unweighted: bool) -> csr_array:
     """A symmetric graph with real weights."""
     graph = as_graph(A, function)
+    unweighted = flag(unweighted, "unweighted")
     if graph.dtype.kind == "c" and not unweighted:
         raise ValueError(f"{function} needs real weights, these are complex")
     mirrored = has_symmetric_pattern if unweighted else symmetric_weights
@@ -407,14 +408,4 @@ def _count(value: Any, name: str) -> int:
     """0 for None: no limit."""
     if value is None and name == "max_levels":
         return 0
-    number = operator.index(value)
-    if number < 1:
-        raise ValueError(f"{name}={number} must be at least 1")
-    return min(number, _MOST)
-
-
-def _seed(seed: Any) -> int:
-    number = operator.index(seed)
-    if not 0 <= number < 2**64:
-        raise ValueError(f"seed={number} must be from 0 to 2^64 - 1")
-    return number
+    return min(integer(value, name, 1), _MOST)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer
 from penstock._arrays.out import as_out
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import place_of, plan_for_gpus, plan_like
@@ -80,7 +81,8 @@ def pagerank(
 
     Raises RuntimeError where max_iter steps were not enough, ValueError that names the edge where a weight is negative,
     NaN or infinite, for a vector that is no distribution, and for an out of another shape, not contiguous, read-only or
-    not where the vectors are; TypeError for an out of another type.
+    not where the vectors are; TypeError for an out of another type, a max_iter that is no integer and a weighted that
+    is no bool.
 
     The power method (Page et al. 1999, section 2), by products with A^T; over undirected patterns on
     which it converges slowly with Chebyshev's extrapolation (Golub, Varga 1961). A^T, its plan
@@ -106,9 +108,7 @@ def pagerank(
     graph = as_graph(A, "pagerank")
     n = graph.shape[0]
     alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
-    steps = operator.index(max_iter)
-    if steps < 0:
-        raise ValueError(f"max_iter={max_iter} must be zero or more")
+    steps, weighted = integer(max_iter, "max_iter", 0), flag(weighted, "weighted")
     given = (
         _distribution(personalization, n, "personalization"),
         _distribution(dangling, n, "dangling"),
@@ -164,7 +164,7 @@ def verify_pagerank(
     graph = as_graph(A, "verify_pagerank")
     n = graph.shape[0]
     _core.pagerank_verify(
-        _edges(graph, weighted)._core,
+        _edges(graph, flag(weighted, "weighted"))._core,
         np.ascontiguousarray(ranks, dtype=np.float64),
         _distribution(personalization, n, "personalization"),
         _distribution(dangling, n, "dangling"),

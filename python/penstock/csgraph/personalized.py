@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer
 from penstock._matrix.csr import csr_array
 from penstock._plan.options import options
 from penstock.csgraph._gpu import chosen_gpu
@@ -77,9 +77,7 @@ def personalized_pagerank(
     gpu = chosen_gpu(graph, device)
     some = vertices(graph, sources)
     alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
-    steps = operator.index(max_iter)
-    if steps < 0:
-        raise ValueError(f"max_iter={max_iter} must be zero or more")
+    steps, weighted = integer(max_iter, "max_iter", 0), flag(weighted, "weighted")
     into, out, symmetric = _into(_edges(readable(graph), weighted))
     if gpu is None:
         found = _core.personalized_pagerank(into._core, out, some, alpha, tol, steps)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer
 from penstock._choices import MEASURES, one_of
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph, simple, vertices
@@ -88,7 +88,7 @@ def most_similar(
 
     Independent of the number of threads.
 
-    Raises as `similarity` does, and ValueError for a k below 1.
+    Raises as `similarity` does, ValueError for a k below 1, and TypeError for one that is no integer.
 
     The rows of a vertex's neighbours are walked once, and sums are kept for all that they hold: in an array of 8 bytes
     a vertex and thread, or in a hash table where they hold little. The walk of a vertex whose neighbours have many is
@@ -107,10 +107,8 @@ def most_similar(
     graph = as_graph(A, "most_similar")
     one_of("measure", measure, MEASURES)
     some = _some(graph, vertices)
-    most = operator.index(k)
-    if most < 1:
-        raise ValueError(f"k={most} must be at least 1")
-    others, scores = _core.most_similar(simple(graph)._core, some, most, measure, bool(neighbours))
+    most, neighbours = integer(k, "k", 1), flag(neighbours, "neighbours")
+    others, scores = _core.most_similar(simple(graph)._core, some, most, measure, neighbours)
     return others.reshape(some.size, most), scores.reshape(some.size, most)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import seed_number
 from penstock._matrix.csr import csr_array
 from penstock._plan.options import options
 from penstock.csgraph._gpu import ON_ITS_GPU, chosen_gpus, note_link, report
@@ -141,7 +141,7 @@ def verify_triangles(A: Any, counts: Any, *, seed: int = 0) -> None:
             raise ValueError(f"triangles: there are {found}, not {int(given)}")
     else:
         each = np.ascontiguousarray(given, dtype=np.int64)
-        _core.triangles_verify(graph._core, each, _STEPS, operator.index(seed))
+        _core.triangles_verify(graph._core, each, _STEPS, seed_number(seed))
 
 
 def _counted(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import integer
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph, simple
 from penstock.csgraph._scipy import as_given
@@ -74,7 +74,7 @@ def k_truss(A: Any, k: int) -> Any:
            [0., 0., 0., 0.]])
     """
     graph = as_graph(A, "k_truss")
-    least = operator.index(k)
+    least = integer(k, "k", -(2**62))
     edges = simple(graph) if least <= 2 else _numbers(graph) >= least
     return as_given(graph.mask(edges), A)
 

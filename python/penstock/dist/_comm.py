@@ -8,7 +8,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from penstock import _core
+from penstock._arguments import integer
 from penstock._core import Comm, CommError
 
 __all__ = ["Comm", "CommError", "run", "world"]
@@ -17,6 +20,29 @@ T = TypeVar("T")
 
 _SECONDS_TO_BEGIN = 5.0  # for a thread; it takes microseconds
 _SECONDS_TO_STOP = 10.0  # for other ranks after Ctrl-C, before they are left to themselves
+_INT = -(2**31), 2**31 - 1
+
+_reduce = Comm.all_reduce
+
+
+def _all_reduce(self: Comm, values: Any, op: str = "sum") -> None:
+    try:
+        _reduce(self, values, op)
+    except TypeError:
+        given = f"{type(values).__name__} {values!r}"
+        if isinstance(values, np.ndarray):
+            given = f"an array of {values.dtype}"
+            given += "" if values.flags.c_contiguous else ", not contiguous"
+            given += "" if values.flags.writeable else ", read-only"
+        raise TypeError(
+            f"all_reduce: values is {given}, op is {op!r}: give a C-contiguous NumPy array of float64 or int64, which "
+            "gets the result, and the name of an operation"
+        ) from None
+
+
+_all_reduce.__doc__ = _reduce.__doc__
+# Where no overload of the core fits, its own error tells neither the argument nor its value.
+Comm.all_reduce = _all_reduce  # type: ignore[method-assign,assignment]
 
 
 class _Begun(threading.Event):
@@ -105,6 +131,8 @@ def run(
         Where ranks wait for one another in vain.
     MemoryError
         Where there is no thread for a rank; those that had begun are stopped.
+    ValueError, TypeError
+        For numbers of ranks or threads that cannot be, or are no integers.
     RuntimeError
         Where two ranks or more begin while the program ends (atexit): Python 3.12 starts no threads then.
 
@@ -114,9 +142,11 @@ def run(
     >>> ps.dist.run(lambda comm, x: x + comm.rank, 3, 10)
     [10, 11, 12]
     """
+    ranks = integer(ranks, "ranks", _INT[0], _INT[1])  # the core knows how many there may be
     comms = _core.threads_group(ranks, timeout or 0.0)
     if threads_per_rank is None:
         threads_per_rank = max(1, _core.num_threads() // ranks)
+    threads_per_rank = integer(threads_per_rank, "threads_per_rank", _INT[0], _INT[1])
     group = _Ranks(comms, threads_per_rank)
     threads = [
         threading.Thread(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer
 from penstock.csgraph.page_rank import _number, _unfinished
 from penstock.dist._agree import about
 
@@ -179,9 +180,7 @@ def pagerank(
     The power method (Page et al. 1999, section 2), by products with A.T (with A where it is a symmetric pattern).
     """
     alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
-    steps = operator.index(max_iter)
-    if steps < 0:
-        raise ValueError(f"max_iter={max_iter} must be zero or more")
+    steps, weighted = integer(max_iter, "max_iter", 0), flag(weighted, "weighted")
     jumps = {"personalization": personalization, "dangling": dangling, "nstart": nstart}
     with about(
         A.comm,
@@ -189,7 +188,7 @@ def pagerank(
         alpha=alpha,
         tol=tol,
         max_iter=steps,
-        weighted=bool(weighted),
+        weighted=weighted,
         **{
             name: given if isinstance(given, Mapping) else given is not None
             for name, given in jumps.items()
@@ -220,7 +219,8 @@ def verify_pagerank(
     """Raises ValueError on all ranks, saying what is wrong, unless `ranks` (the entries owned here) are not negative,
     add up to 1, and one step changes them by less than `tol` in all. Parameters as for `pagerank`."""
     alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
-    with about(A.comm, "verify_pagerank", alpha=alpha, tol=tol, weighted=bool(weighted)):
+    weighted = flag(weighted, "weighted")
+    with about(A.comm, "verify_pagerank", alpha=alpha, tol=tol, weighted=weighted):
         product, out, symmetric = _ranked(A, weighted)
         _core.dist_pagerank_verify(
             product,

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer, seed_number
 from penstock._matrix.given import as_matrix
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._lists import for_cpu
-from penstock.sample._arguments import flag, int64s, integer, on_host, seed_number
+from penstock.sample._arguments import int64s, on_host
 from penstock.sample._device import DeviceDraws, device_draws
 from penstock.sample._lists import lists_to_draw
 

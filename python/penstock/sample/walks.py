@@ -8,10 +8,11 @@ from typing import Any, cast
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer, real, seed_number
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph, has_symmetric_pattern, vertex, vertices
 from penstock.csgraph._lists import for_cpu
-from penstock.sample._arguments import flag, integer, on_host, real, seed_number
+from penstock.sample._arguments import on_host
 from penstock.sample._device import DeviceDraws, Numbers, device_draws
 from penstock.sample._lists import lists_to_draw
 

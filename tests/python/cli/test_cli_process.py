@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import penstock as ps
+
 ESCAPE = "\x1b"
 
 
@@ -90,3 +92,57 @@ def test_output_without_utf8(file):
     out, err = p.communicate(timeout=60)
     assert p.returncode == 0, err
     assert out.isascii()
+
+
+def shell(line, folder):
+    """A line of sh in a folder, with `penstock` for the command."""
+    line = line.replace("penstock ", f"'{sys.executable}' -m penstock ")
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+
+
+SMALL = "%%MatrixMarket matrix coordinate real general\n%\n3 3 2\n1 1 1.5\n3 2 2\n"
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_the_standard_output_gets_the_matrix_alone(tmp_path, name):
+    (tmp_path / "a.mtx").write_text(SMALL)
+    write = f"penstock convert a.mtx {name} --to matrix-market"
+    p = shell(f"{write} | cat", tmp_path)
+    assert p.stdout == SMALL
+    assert "nonzeros" in p.stderr and f"{name}: written (" in p.stderr
+    p = shell(f"{{ echo before; {write} --json; echo after; }} > log", tmp_path)
+    assert (tmp_path / "log").read_text() == f"before\n{SMALL}after\n"
+    assert '"file_bytes": null' in p.stderr
+
+
+def test_pipes_are_read(tmp_path):
+    (tmp_path / "a.mtx").write_text(SMALL)
+    p = shell("cat a.mtx | penstock convert /dev/stdin z.npz --from matrix-market", tmp_path)
+    assert p.returncode == 0, p.stderr
+    assert ps.load(tmp_path / "z.npz").toarray()[2, 1] == 2
+    p = shell("penstock info <(gzip -c a.mtx) --from matrix-market", tmp_path)
+    assert p.returncode == 0 and "3 x 3, 2 nonzeros" in p.stdout
+    for line, words in [
+        ("cat a.mtx | penstock info /dev/stdin", "or save it to a file first"),
+        ("echo x | penstock info /dev/stdin --from matrix-market", "/dev/stdin:1: the file starts"),
+        ("cat a.mtx | penstock info /dev/stdin --from store", "store is more than one file"),
+    ]:
+        p = shell(line, tmp_path)
+        assert p.returncode == 2 and words in p.stderr and p.stderr.count("\n") == 1, p.stderr
+
+
+def test_an_interrupt_while_modules_are_imported():
+    code = """
+import sys
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "numpy":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from _penstock_command import main
+main()
+"""
+    p = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (p.returncode, p.stdout, p.stderr) == (130, "", "penstock: interrupted\n")

@@ -354,3 +354,20 @@ def test_ctrl_c(body):
     program.send_signal(signal.SIGINT)
     out, err = program.communicate(timeout=30)
     assert out == "interrupted\n", err
+
+
+def test_arguments_of_another_type_are_named():
+    for how, words in [((1.5,), "ranks=1.5 is not an integer"), ((True,), "ranks=True is not")]:
+        with pytest.raises(TypeError, match=words):
+            run(lambda comm: None, *how)
+    with pytest.raises(TypeError, match="threads_per_rank=1.5 is not an integer"):
+        run(lambda comm: None, 1, threads_per_rank=1.5)
+    for values, words in [
+        (2, "int 2"),
+        (np.ones(2, np.float32), "an array of float32"),
+        (np.ones((4, 4))[:, ::2], "an array of float64, not contiguous"),
+    ]:
+        with pytest.raises(
+            TypeError, match=f"all_reduce: values is .*{words}.*give a C-contiguous"
+        ):
+            run(lambda comm, v: comm.all_reduce(v), 1, values)

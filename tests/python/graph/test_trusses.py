@@ -133,3 +133,30 @@ def test_what_is_refused():
         truss_numbers(np.ones((2, 3)))
     with pytest.raises(TypeError):
         k_truss(np.ones((2, 2)), 2.5)
+
+
+_IN_CSGRAPH = {
+    "k=2.5 is not an integer": lambda A: ps.csgraph.k_truss(A, 2.5),
+    "seed=1.5 is not an integer": lambda A: ps.csgraph.louvain(A, seed=1.5),
+    "max_levels=1.5 is not an integer": lambda A: ps.csgraph.louvain(A, max_levels=1.5),
+    "unweighted=2: give True or False": lambda A: ps.csgraph.louvain(A, unweighted=2),
+    "max_iter=1.5 is not an integer": lambda A: ps.csgraph.pagerank(A, max_iter=1.5),
+    "weighted='no': give True or False": lambda A: ps.csgraph.pagerank(A, weighted="no"),
+    "max_iter=2.5 is not an integer": lambda A: ps.csgraph.personalized_pagerank(
+        A, [0], max_iter=2.5
+    ),
+    "k=1.5 is not an integer": lambda A: ps.csgraph.betweenness_centrality(A, k=1.5),
+    "directed='no': give True or False": lambda A: ps.csgraph.betweenness_centrality(
+        A, directed="no"
+    ),
+    "seed=-1 is not between 0": lambda A: ps.csgraph.betweenness_centrality(A, k=2, seed=-1),
+    "k=3.5 is not an integer": lambda A: ps.csgraph.most_similar(A, [0], 3.5),
+    "ordinal='x' is not an integer": lambda A: ps.device("x"),
+}
+
+
+@pytest.mark.parametrize("words", _IN_CSGRAPH)
+def test_arguments_of_another_type_are_named(words):
+    A = ps.csr_array(np.ones((3, 3)))
+    with pytest.raises((TypeError, ValueError), match=words):
+        _IN_CSGRAPH[words](A)

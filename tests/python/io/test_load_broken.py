@@ -149,6 +149,42 @@ def test_broken_text(tmp_path, name, packed):
         assert message.startswith(f"{path}:{line}: "), message
 
 
+@pytest.mark.parametrize(
+    "name, text, line",
+    [
+        ("plain.mtx", MM + "3 3 2\n1 1 1\n2 1 1e300\n", 4),
+        ("untidy.mtx", MM + "3 3 2\n1 1 1\n\n% c\n2 1  1e300\n", 6),
+        ("array.mtx", MM.replace("coordinate", "array") + "2 2\n0\n1\n1e300\n0\n", 5),
+        ("complex.mtx", MM.replace("real", "complex") + "2 2 2\n1 1 1 0\n2 1 inf 1e300\n", 4),
+        ("a.txt", "0 1 1.0\n# c\n1 2 1e300\n", 3),
+        ("a.gr", "p sp 2 2\na 1 2 1\na 2 1 1e300\n", 3),
+    ],
+)
+def test_values_too_large_for_the_type_asked_for(tmp_path, name, text, line):
+    path = tmp_path / name
+    path.write_text(text)
+    narrow = "complex64" if name.startswith("complex") else "float32"
+    message = clean(path, dtype=narrow)
+    assert message.startswith(f"{path}:{line}: value "), message
+    assert "1e+300" in message and f"too large for {narrow}: read it as " in message
+    assert np.isfinite(ps.load(path).data).all() or narrow == "complex64"
+    path.write_text(text.replace("1e300", "inf"))  # an infinity is one in any type
+    assert np.isinf(ps.load(path, dtype=narrow).data).any()
+
+
+def test_values_of_binary_files_too_large_for_the_type_asked_for(tmp_path):
+    A = ps.csr_array(np.array([[1.0, 0.0], [1e300, np.inf]]))
+    for suffix in ("npz", "parquet", "penstock", "petsc"):
+        path = tmp_path / f"a.{suffix}"
+        A.save(path)
+        with pytest.raises(ValueError, match=r"entry 1: value 1e\+300 is too large for float32"):
+            ps.load(path, dtype="float32")
+    np.save(tmp_path / "e.npy", np.array([[0, 1], [1, 0]]))
+    np.save(tmp_path / "w.npy", np.array([1.0, 1e300]))
+    with pytest.raises(ValueError, match=r"w\.npy: entry 1: value 1e\+300 is too large"):
+        ps.load(tmp_path / "e.npy", weight=tmp_path / "w.npy", dtype="float32")
+
+
 SUFFIXES = [
     "mtx",
     "txt",

@@ -76,6 +76,25 @@ def test_small_and_empty_shapes(schedule, shape):
             np.testing.assert_array_equal(A.dot(x, algorithm=algorithm), A.toarray() @ x)
 
 
+@pytest.mark.parametrize(
+    "how, error, words",
+    [
+        ({"slots": 0}, ValueError, "slots=0 must be at least 1"),
+        ({"slots": 1.5}, TypeError, "slots=1.5 is not an integer"),
+        ({"block": 0}, ValueError, "at least one byte"),
+        ({"block": -1}, ValueError, "block=-1 is outside 0"),
+        ({"block": 1.5}, ValueError, "block=1.5 is no whole number of bytes"),
+        ({"block": "much"}, ValueError, "block='much'"),
+        ({"ring": 0}, ValueError, "at least one byte"),
+        ({"codec": "zip"}, ValueError, "codec='zip' is unknown"),
+        ({"keep": "yes"}, TypeError, "keep='yes': give True or False"),
+    ],
+)
+def test_streamed_refuses_values_when_it_is_made(how, error, words):
+    with pytest.raises(error, match=words):
+        ps.Streamed(**how)
+
+
 @no_gpu
 @pytest.mark.parametrize("place", ["host", "mapped"])
 @pytest.mark.parametrize(
@@ -88,11 +107,7 @@ def test_small_and_empty_shapes(schedule, shape):
         (ps.Streamed(device=[-2]), ValueError, "-2"),
         (ps.InCore(device=0.5), TypeError, "InCore.device=0.5. is not one device"),
         (ps.ZeroCopy(device="cpu"), ValueError, "ZeroCopy.*is of GPUs: name one"),
-        (ps.Streamed(slots=0), ValueError, "slots = 0; give at least 1"),
-        (ps.Streamed(block=0), ValueError, "at least one byte"),
-        (ps.Streamed(ring=0), ValueError, "at least one byte"),
         (ps.Streamed(ring=100), ValueError, "ring of 100 bytes"),
-        (ps.Streamed(block="much"), ValueError, "block='much'"),
         ("fast", ValueError, "schedule='fast'.*in_core, streamed, zero_copy"),
         (5, TypeError, "schedule=5"),
         (dict, TypeError, "schedule="),
@@ -103,7 +118,7 @@ def test_refusals_name_the_remedy(placed, place, schedule, error, words):
     x = np.ones(A.shape[1])
     with pytest.raises(error, match=words):
         A.dot(x, schedule=schedule)
-    if "slots" not in words and "ring of" not in words:
+    if "ring of" not in words:
         with pytest.raises(error, match=words):
             A.explain(x, schedule=schedule)
     np.testing.assert_array_equal(A @ x, A.to_scipy() @ x)
@@ -155,7 +170,7 @@ def test_options_come_back_after_errors():
     [
         (0, 0),
         (7, 7),
-        (1.9, 1),
+        (1999.9, 1999),
         (2**53 + 1, 2**53 + 1),
         ("7", 7),
         ("7B", 7),
@@ -235,3 +250,33 @@ def test_a_device_has_the_names_that_it_has_elsewhere():
     assert ps.InCore().gpu == -1 and ps.ZeroCopy(device=ps.device(1)).gpu == 1
     assert ps.Streamed(device=ps.host)._devices() == [-1]
     assert ps.Streamed(device=("cpu", "cpu"))._devices() == [-1, -1]
+
+
+def test_options_that_are_none_are_refused():
+    with pytest.raises(
+        AttributeError, match="unknown device_memry; there are device_memory and gpus"
+    ):
+        ps.options.device_memry = "1KiB"
+    with pytest.raises(AttributeError, match="unknown threads"):
+        ps.options.threads = 4
+    with pytest.raises(ValueError, match="device_memory=1.5 is no whole number of bytes"):
+        ps.options(device_memory=1.5)
+
+
+@pytest.mark.parametrize("shape", [(7,), (), (2, 400), (400, 2, 2)])
+def test_explain_refuses_the_shapes_that_products_refuse(placed, shape):
+    A, x = placed["host"], np.ones(shape)
+    with pytest.raises(ValueError, match=r"x has shape .*: a matrix of 900 x 400 needs") as refused:
+        A.dot(x)
+    with pytest.raises(ValueError) as explained:
+        A.explain(x)
+    assert str(explained.value) == str(refused.value)
+
+
+def test_threads_are_an_integer():
+    for n, error, words in [
+        (1.5, TypeError, "n=1.5 is not an integer"),
+        (0, ValueError, "n=0 is not between 1 and 4096"),
+    ]:
+        with pytest.raises(error, match=words):
+            ps.set_num_threads(n)

@@ -325,7 +325,7 @@ def test_a_file_truncated_while_mapped(tmp_path, x):
         ({"keep": "yes"}, TypeError, "keep='yes'"),
         ({"cpu": 2}, TypeError, "cpu=2"),
         ({"ring": 1000, "block": 64}, ValueError, "ring of 1000 bytes"),
-        ({"slots": 0}, ValueError, "slots = 0"),
+        ({"slots": 0}, ValueError, "slots=0 must be at least 1"),
         ({"device": 3}, ValueError, r"device=3\): 2 GPUs are usable here; device='cpu'"),
         ({"device": [0, 2]}, ValueError, r"device=\[0, 2\]\): 2 GPUs are usable here"),
         ({"device": -1}, ValueError, 'GPUs are numbered from 0, the CPU is "cpu"'),

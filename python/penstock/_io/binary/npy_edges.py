@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import check_shape, checked
-from penstock._io._entries import DUPLICATES, to_csr, value_type
+from penstock._io._entries import DUPLICATES, narrowed, to_csr, value_type
 from penstock._io._errors import MAX_COLS, broken, check_rows
 from penstock._io._npy import HEADER_ERRORS, map_any
 from penstock._matrix.csr import csr_array
@@ -94,9 +94,10 @@ class _Edges:
             weight = None
             if values and self.weight is not None and self.values is not None:
                 try:
-                    weight = checked(self.weight[here], self.values, "weight").astype(self.values)
+                    weight = checked(self.weight[here], self.values, "weight")
                 except (ValueError, TypeError) as error:
                     raise broken(self._weight_path, f"edges from {first} on: {error}") from error
+                weight = narrowed(self._weight_path, weight, self.values, first)
             yield row, col, weight
 
     def largest(self) -> int:

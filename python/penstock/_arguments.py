@@ -1,0 +1,57 @@
+"""Checks of single arguments: integers, flags and real numbers, with errors that name the argument and its value."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+_NO_LIMIT = 2**62
+
+
+def integer(value: Any, name: str, least: int, most: int = _NO_LIMIT) -> int:
+    """An integer from `least` to `most`. TypeError for anything that is none, bool among them, ValueError for others.
+
+    >>> integer(3, "k", 1)
+    3
+    >>> integer(1.5, "k", 1)
+    Traceback (most recent call last):
+    ...
+    TypeError: k=1.5 is not an integer
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} is not an integer") from None
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} is not an integer")
+    if number < least and most == _NO_LIMIT:
+        raise ValueError(f"{name}={number} must be at least {least}")
+    if not least <= number <= most:
+        raise ValueError(f"{name}={number} is not between {least} and {most}")
+    return number
+
+
+def flag(value: Any, name: str) -> bool:
+    """TypeError for anything but a bool: "no" and 2 are true for Python."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r}: give True or False")
+    return bool(value)
+
+
+def seed_number(seed: Any) -> int:
+    """An integer from 0 to 2^64 - 1."""
+    return integer(seed, "seed", 0, 2**64 - 1)
+
+
+def real(value: Any, name: str, allowed: str, ok: Any) -> float:
+    """A finite number for which ok(number); `allowed` says which these are."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={value!r} is not a number") from None
+    if not (math.isfinite(number) and ok(number)):
+        raise ValueError(f"{name}={value!r} must be a number {allowed}")
+    return number
