@@ -212,8 +212,8 @@ def _oriented_for(
 
 
 def _holders(graph: csr_array) -> list[Any]:
-    """What may keep edges that a GPU has oriented: the graph, and the simple one that it stands for, if that is another.
-    If a GPU has the packed lists of that, what is oriented is in their budget, and gives way with them."""
+    """What may keep edges that a GPU has oriented: the graph, and the simple one that it stands for, if that is another
+    one. If a GPU has the packed lists of that, what is oriented is in their budget, and gives way with them."""
     known = graph._derived.simple
     return [graph._derived, known._derived] if isinstance(known, csr_array) else [graph._derived]
 
