@@ -57,8 +57,8 @@ struct GpuGraphFacts {
   std::int64_t first_vertex = 0, all_vertices = 0;  // the part's first, and how many the graph has
   std::int64_t budget = 0;  // bytes of device memory; the members below are parts of it that are taken
   std::int64_t offset_bytes = 0, edge_bytes = 0, sample_bytes = 0, cache_bytes = 0, other_bytes = 0;
-  std::int64_t aside_bytes = 0;    // that somebody else has allocated
-  std::int64_t lasting_bytes = 0;  // those of them that no call in progress gives back
+  std::int64_t aside_bytes = 0;                    // that somebody else has allocated
+  std::int64_t lasting_bytes = 0;                  // those of them that no call in progress gives back
   std::int64_t cached_edges = 0, table_bytes = 0;  // within cache_bytes: where each list is
   std::int64_t packed_bytes = 0, far_bytes = 0;    // of packed lists: all, and those in pinned memory
   std::int64_t near_vertices = 0;                  // the first ones, whose packed lists are on the GPU
