@@ -15,7 +15,7 @@ class AsideBytes {
   /// Those of them that stay when the call that took them has returned.
   std::int64_t lasting() const { return held_->lasting.load(std::memory_order_relaxed); }
   /// Counts so many bytes until the result is destroyed.
-  std::shared_ptr<void> hold(std::int64_t bytes, bool lasts) {
+  std::shared_ptr<void> hold(std::int64_t bytes, bool lasts = false) {
     held_->add(bytes, lasts);
     return {held_.get(), [held = held_, bytes, lasts](void*) { held->add(-bytes, lasts); }};
   }
