@@ -91,8 +91,8 @@ def _packed_in(graph: csr_array) -> Any:
     return None
 
 
-def for_cpu(wanted: str, on_gpu: bool, function: str) -> str:
-    """`wanted`, checked. ValueError where a GPU searches, for which `gpu_options` says how.
+def for_cpu(wanted: str, on_gpu: bool, function: str, options: bool = True) -> str:
+    """`wanted`, checked. ValueError where a GPU searches, for which `gpu_options` says how if the function has them.
 
     >>> for_cpu("auto", False, "bfs")
     'auto'
@@ -101,7 +101,7 @@ def for_cpu(wanted: str, on_gpu: bool, function: str) -> str:
         raise ValueError(f"lists={wanted!r} is unknown: choose one of {', '.join(CHOICES)}")
     if on_gpu and wanted != "auto":
         raise ValueError(
-            f"{function}: lists={wanted!r} is for the CPU, and this call runs on a GPU: leave it out, or give "
-            'gpu_options=GpuOptions(placement="packed")'
+            f"{function}: lists={wanted!r} is for the CPU, and this call runs on a GPU: leave it out"
+            + (', or give gpu_options=GpuOptions(placement="packed")' if options else "")
         )
     return wanted

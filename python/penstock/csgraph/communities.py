@@ -329,7 +329,12 @@ def _packed(graph: csr_array, function: str, unweighted: bool, on_gpu: bool, lis
                 f"{function}: packed lists have no weights: give unweighted=True, or leave lists='packed' out"
             )
         return None
-    return packed_lists(graph) if cpu_lists(graph, lists).kind == "packed" else None
+    if cpu_lists(graph, lists).kind != "packed":
+        return None
+    packed = packed_lists(
+        graph
+    )  # whose rows ascend: what memory is free changes no labels of others
+    return packed if lists == "packed" or packed.facts()["sorted"] else None
 
 
 def _lists_on(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any:

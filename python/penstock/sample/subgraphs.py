@@ -174,7 +174,7 @@ def _of_types(
     sizes = _sizes(graphs)
     wanted = _fanouts(fanouts, graphs)
     on_gpu = device_draws("neighbors", graphs.values(), "seeds", seeds.values(), device)
-    for_cpu(lists, on_gpu is not None, "neighbors")
+    for_cpu(lists, on_gpu is not None, "neighbors", options=False)
     draws = _HostDraws(lists) if on_gpu is None else on_gpu
     held = {t: draws.graph(a) for t, a in graphs.items()}
     times = _times(time, graphs)

@@ -80,7 +80,7 @@ def random_walks(
     draws = device_draws(
         "random_walks", [graph], "starts", [] if starts is None else [starts], device
     )
-    for_cpu(lists, draws is not None, "random_walks")
+    for_cpu(lists, draws is not None, "random_walks", options=False)
     if draws is None:
         on_host(graph, "random_walks")
     steps = integer(length, "length", 0, 2**31 - 1)
