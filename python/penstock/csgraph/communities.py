@@ -331,9 +331,8 @@ def _packed(graph: csr_array, function: str, unweighted: bool, on_gpu: bool, lis
         return None
     if cpu_lists(graph, lists).kind != "packed":
         return None
-    packed = packed_lists(
-        graph
-    )  # whose rows ascend: what memory is free changes no labels of others
+    packed = packed_lists(readable(graph))
+    # Lists ascend: of other rows the labels would depend on the memory that is free.
     return packed if lists == "packed" or packed.facts()["sorted"] else None
 
 

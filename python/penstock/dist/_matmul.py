@@ -14,7 +14,7 @@ from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
 from penstock.dist._matmul_out import multiply_into
 from penstock.dist._tile_choice import choose, choose_cover
-from penstock.dist._tile_model.balance import operations_per_byte
+from penstock.dist._tile_model.balance import MOST_PRODUCTS, operations_per_byte
 from penstock.dist._tiles import tiled_array
 
 __all__ = ["matmul", "plan"]
@@ -171,6 +171,8 @@ def matmul(
             forced = False
         else:
             forced = balance
+        if forced:
+            _require_few_products(A, B)
         deal = _price(A, B, forced) if balance else -1.0
         return _multiply(
             A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks, deal
@@ -179,10 +181,19 @@ def matmul(
 
 def _price(A: tiled_array, B: tiled_array, forced: bool) -> float:
     """`operations_per_byte`, which A remembers for any B of these tiles."""
-    kind = B.shape, B.tiles, B.dtype, B.sparse, forced
+    kind = B.shape, B.tiles, B.dtype, B.sparse, B.nnz == 0, forced
     if kind not in A._auto.prices:
         A._auto.prices[kind] = operations_per_byte(A._core.map, B._core.map, A.comm, forced=forced)
     return A._auto.prices[kind]
+
+
+def _require_few_products(A: tiled_array, B: tiled_array) -> None:
+    products = A.tiles[0] * A.tiles[1] * B.tiles[1]
+    if products > MOST_PRODUCTS:
+        raise ValueError(
+            f"balance=True: {products} products of tiles are more than the {MOST_PRODUCTS} that are dealt: cut A and B "
+            "into fewer tiles, or leave balance out"
+        )
 
 
 def _require_free_to_deal(

@@ -12,7 +12,7 @@ from penstock.dist._tile_price import Machine
 
 __all__ = ["operations_per_byte"]
 
-_MOST_PRODUCTS = 2**18  # of tiles: the core deals no more
+MOST_PRODUCTS = 2**18  # of tiles: the core deals no more
 
 
 def operations_per_byte(
@@ -33,7 +33,7 @@ def operations_per_byte(
     if comm.rank == 0:
         machine = Machine(network or network_of(comm), comm.size)
         counts = None
-        if int(np.prod(a.tiles)) * b.tiles[1] <= _MOST_PRODUCTS and (forced or machine.turns == 1):
+        if int(np.prod(a.tiles)) * b.tiles[1] <= MOST_PRODUCTS and (forced or machine.turns == 1):
             with contextlib.suppress(
                 ValueError
             ):  # of tiles that do not fit: the product says so, on all ranks

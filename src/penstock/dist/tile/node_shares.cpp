@@ -64,7 +64,7 @@ double sparse_sum_bytes(const TileMap& c, const TileAt& tile, double entries) {
 }
 
 std::vector<double> bytes_of_node_sums(const MultiplyPlan& plan, const TileMap& c,
-                                       std::span<const ProductCount> counts) {
+                                       std::span<const ProductCount> counts, const TileMap* mask) {
   std::map<NodeTile, double> entries;
   for (const auto& p : plan.products)
     if (!counts.empty())
@@ -74,9 +74,10 @@ std::vector<double> bytes_of_node_sums(const MultiplyPlan& plan, const TileMap& 
   for (const auto& sum : plan.sums) {
     const auto i = sum.tile / c.across(), j = sum.tile % c.across();
     const auto& tile = c.at(i, j);
-    const auto area = static_cast<double>(tile.rows) * static_cast<double>(tile.cols);
+    const auto most = mask ? static_cast<double>(mask->at(i, j).nnz)
+                           : static_cast<double>(tile.rows) * static_cast<double>(tile.cols);
     out[static_cast<std::size_t>(sum.rank)] +=
-        c.sparse ? sparse_sum_bytes(c, tile, std::min(entries[{sum.node, sum.tile}], area))
+        c.sparse ? sparse_sum_bytes(c, tile, std::min(entries[{sum.node, sum.tile}], most))
                  : static_cast<double>(c.bytes(i, j));
   }
   return out;

@@ -21,6 +21,6 @@ double sparse_sum_bytes(const TileMap& c, const TileAt& tile, double entries);
 
 /// Bytes of each rank that sums of nodes take while they are added up. `counts`: those of the plan; empty where B is dense.
 std::vector<double> bytes_of_node_sums(const MultiplyPlan& plan, const TileMap& c,
-                                       std::span<const ProductCount> counts);
+                                       std::span<const ProductCount> counts, const TileMap* mask);
 
 }  // namespace penstock

@@ -246,7 +246,8 @@ class Sharing {
 
   /// Throws on all ranks where one has no memory for the copies of its node, the sums that it adds, and its part of C.
   void require_room() {
-    const auto sums = bytes_of_node_sums(plan_, c_, counts_)[static_cast<std::size_t>(me_)];
+    const auto* mask = prepared_.mask ? &*prepared_.mask : nullptr;
+    const auto sums = bytes_of_node_sums(plan_, c_, counts_, mask)[static_cast<std::size_t>(me_)];
     const auto shared = static_cast<double>(arena_) + sums;
     struct Room {
       double needed, have;

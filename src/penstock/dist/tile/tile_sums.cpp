@@ -57,7 +57,9 @@ double landings(const TileMatrix& a, const TileMatrix& b, int prefetch) {
       }
     bytes += std::min(held * largest, others);
   };
-  add(a, prefetch + kHeldBesides + early), add(b, prefetch + kHeldBesides);
+  add(a, prefetch + kHeldBesides + early);
+  // In host memory the rows that are met take far less than a tile, where they travel alone.
+  if (a.on_device() || !b.map().gathers) add(b, prefetch + kHeldBesides);
   if (b.map().sparse && b.map().gathers)
     bytes += (prefetch + kHeldBesides + early) * static_cast<double>(b.map().tile_rows + 1) * 8;
   if (!a.on_device()) return bytes;
@@ -324,15 +326,15 @@ std::vector<double> RowNeeds::shared(std::int64_t first, std::int64_t last) cons
   std::vector<double> out(static_cast<std::size_t>(c_.grid.ranks()));
   if (options_.nodes.empty()) return out;
   const auto kept = options_.kept == Stationary::cover ? Stationary::c : options_.kept;
-  auto plan = plan_multiply(a_, b_, c_, kept, counts_, options_.mask ? &options_.mask->map() : nullptr,
-                            options_.replicas);
+  const auto* mask = options_.mask ? &options_.mask->map() : nullptr;
+  auto plan = plan_multiply(a_, b_, c_, kept, counts_, mask, options_.replicas);
   // `first` is a multiple of the grid's rows: what is left is the plan of these rows, whose order does not matter here.
   std::erase_if(plan.products, [&](const TileProduct& p) { return p.i < first || p.i >= last; });
   find_shares(plan, a_, b_, c_, options_.nodes, true);
   std::vector<std::int64_t> copies(out.size());
   for (const auto& copy : plan.copies)
     copies[static_cast<std::size_t>(copy.rank)] += padded_to(most_bytes(copy, a_, b_), Arena::kAlignment);
-  out = bytes_of_node_sums(plan, c_, counts_);
+  out = bytes_of_node_sums(plan, c_, counts_, mask);
   const auto arena = static_cast<double>(*std::ranges::max_element(copies));  // is as large on all ranks
   for (auto& bytes : out) bytes += arena;
   return out;

@@ -39,7 +39,7 @@ bool short_and_alike(const CsrView<V>& a) {
   for (std::int64_t r = 0; r + kStretch <= a.rows; r += step) {
     const auto* rows = a.indptr + r;
     ++looked;
-    alike += rows[kStretch] - rows[0] >= kShortest * kStretch && penstock::short_and_alike(rows, kStretch);
+    alike += rows[kStretch] - rows[0] >= kShortest * kStretch && penstock::short_and_alike(rows, kStretch, 1);
   }
   return 2 * alike > looked;
 }

@@ -32,15 +32,16 @@ inline __attribute__((always_inline)) void read_ahead(const Args& p, Offset k, O
     for (Offset i = k; i < end; i += Offset(64 / sizeof(V))) __builtin_prefetch(p.ahead_values + i, 0, 2);
 }
 
-/// Whether rows have fewer than 8 entries on average, and most of them as many as a row at most six before, so that the processor
+/// Whether rows have fewer than 8 entries on average, and most of them as many as a row at most `most` before, so that the processor
 /// can predict where they end: rows of a grid are like the one before, those of circuits and of several unknowns a point come in
 /// turns. It looks at the first 64 rows, of which three quarters must be like that one.
-inline __attribute__((always_inline)) bool short_and_alike(const Offset* indptr, std::int64_t rows) {
+inline __attribute__((always_inline)) bool short_and_alike(const Offset* indptr, std::int64_t rows,
+                                                           std::int64_t most = 6) {
   constexpr Offset kShort = 8;
-  constexpr std::int64_t kLooked = 64, kPeriod = 6;
+  constexpr std::int64_t kLooked = 64;
   if (indptr[rows] - indptr[0] >= kShort * rows) return false;
   const auto looked = rows < kLooked ? rows : kLooked;
-  const auto periods = looked > 4 * kPeriod ? kPeriod : 1;
+  const auto periods = looked > 4 * most ? most : 1;
   for (std::int64_t period = 1; period <= periods; ++period) {
     std::int64_t alike = 0;
     for (auto r = period; r < looked; ++r)
