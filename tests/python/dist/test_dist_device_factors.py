@@ -214,7 +214,7 @@ def test_faults_are_raised_on_all_ranks():
 
     def work(comm, M):
         D = ps.dist.csr_array(A, comm, device=ps.host)
-        with pytest.raises(ValueError, match="shift"):
+        with pytest.raises(ValueError, match="shift|has no entries"):
             dl.gmres(D, np.ones(len(D.rows)), M=M)
         other = dl.ILU0(ps.dist.csr_array(ps.generate.laplacian((30,)), comm))
         with pytest.raises(ValueError, match="rows"):

@@ -78,7 +78,7 @@ def test_semirings_are_those_of_the_core():
         with pytest.raises(ValueError, match="choose one of plus_times"):
             A.dot(x, semiring=wrong)
         with pytest.raises(ValueError, match="choose one of auto, raw"):
-            ps.Streamed(device="cpu", codec=wrong)._check()
+            ps.Streamed(device="cpu", codec=wrong)
 
 
 def test_codecs_and_algorithms_are_those_of_the_core():
@@ -89,8 +89,8 @@ def test_codecs_and_algorithms_are_those_of_the_core():
     assert {c.name for c in LISTS["codecs"] if c.automatic} == {"raw", "packed"}
     assert all(c.copies >= 1 and c.nonzeros_per_byte > 0 for c in LISTS["codecs"])
     for codec in ("auto", *NAMES["codecs"]):
-        ps.Streamed(device="cpu", codec=codec)._check()
-    refused(lambda name: ps.Streamed(device="cpu", codec=name)._check(), "codecs")
+        ps.Streamed(device="cpu", codec=codec)
+    refused(lambda name: ps.Streamed(device="cpu", codec=name), "codecs")
     x = np.ones(2)
     for algorithm in ("auto", *NAMES["algorithms"]):
         assert np.array_equal(A.dot(x, algorithm=algorithm), A @ x)

@@ -37,9 +37,8 @@ struct CentralityState {
 /// Where each level of a source begins in `order`.
 class LevelPlaces {
  public:
-  explicit LevelPlaces(Index of_source) {
-    add(of_source);
-  }  // the vertices of level 0: one, or none of a part
+  explicit LevelPlaces(Index of_source)  // the vertices of level 0: one, or none of a part
+      : begin_{0, of_source} {}
   void add(Index found) { begin_.push_back(begin_.back() + found); }
   std::int64_t levels() const { return std::ssize(begin_) - 1; }
   std::int64_t reached() const { return begin_.back(); }
@@ -47,7 +46,7 @@ class LevelPlaces {
   Index size(std::int64_t depth) const { return Index(begin(depth + 1) - begin(depth)); }
 
  private:
-  std::vector<std::int64_t> begin_ = {0};
+  std::vector<std::int64_t> begin_;
 };
 
 /// Makes `source`, a number of the graph, order[0] with level 0, and all other vertices unreached; a part that does not have it only
