@@ -14,6 +14,14 @@ __m512i mixed(__m512i h) {
   return _mm512_xor_si512(h, _mm512_srli_epi64(h, 31));
 }
 
+/// Modulo 2^64, which the reduction of signed numbers does not promise.
+std::uint64_t sum_of(__m512i v) {
+  std::uint64_t each[8], sum = 0;
+  _mm512_storeu_si512(each, v);
+  for (const auto one : each) sum += one;
+  return sum;
+}
+
 /// The sum with what eight entries add: mirror_hash() of each.
 __m512i add_mirror(__m512i sum, __m256i row, __m256i column, __m512i bits) {
   const auto low = _mm512_cvtepu32_epi64(_mm256_min_epu32(row, column));
@@ -134,7 +142,7 @@ WeightsFound look(const LookArgs<V>& p) {
                      .whole = !(fractions | endings),
                      .finite = !endings,
                      .good = !bad,
-                     .mirror = std::uint64_t(_mm512_reduce_add_epi64(mirror))};
+                     .mirror = sum_of(mirror)};
   for (int i = 0; i < kVectors; ++i) {
     found.smallest = std::min(found.smallest, L::least(smallest[i]));
     found.largest = std::max(found.largest, L::most(largest[i]));
@@ -152,7 +160,7 @@ WeightsFound look_at_pattern(const LookArgs<One>& p) {
     for (int i = 0; i < 2; ++i)
       mirror = add_mirror(mirror, half(row, i), half(column, i), _mm512_setzero_si512());
   }
-  return {.mirror = std::uint64_t(_mm512_reduce_add_epi64(mirror))};
+  return {.mirror = sum_of(mirror)};
 }
 
 }  // namespace
