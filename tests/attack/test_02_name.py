@@ -68,7 +68,7 @@ def test_the_metadata_agree():
     text = (ROOT / "pyproject.toml").read_text()
     assert re.search(r'^name = "penstock-sparse"', text, re.MULTILINE)
     assert re.search(
-        r'^penstock = "penstock.cli:main"', text, re.MULTILINE
+        r'^penstock = "_penstock_command:main"', text, re.MULTILINE
     )  # the command keeps its name
     assert "penstock-sparse" in (ROOT / "CITATION.cff").read_text()
     assert "penstock-sparse" in (ROOT / "README.md").read_text()
