@@ -24,6 +24,28 @@ def how_of(name, steal=False, seed=None):
     return {"stationary": name, "steal": steal, "seed": seed if steal else None}
 
 
+def solved_by_amg(n, S, near=None, partition="contiguous", method="cg", **how):
+    """x, info, levels and M r of a random r, of ranks that agree."""
+    A = ps.csr_array(S)
+    rng = np.random.default_rng(3)
+    b, r = rng.standard_normal((2, S.shape[0]))
+
+    def work(comm):
+        D = ps.dist.csr_array(A, comm, partition)
+        M = ps.dist.linalg.AMG(D, None if near is None else near[D.rows], **how)
+        x, info = getattr(ps.dist.linalg, method)(D, D.share(b), rtol=1e-8, M=M)
+        return D.collect(x), info, M.levels, D.collect(M @ D.share(r))
+
+    results = run(work, n)
+    x, info, levels, z = results[0]
+    for other in results[1:]:
+        assert np.array_equal(other[0], x) and np.array_equal(other[3], z)
+        assert np.array_equal(other[1].residuals, info.residuals) and other[2] == levels
+    assert info == 0, info.reason
+    assert np.linalg.norm(b - S @ x) <= 1.001e-8 * np.linalg.norm(b)
+    return x, info, levels, (r, z)
+
+
 def solved_twice(A, b, ranks, method, M=None, partition="contiguous", form=None, **named):
     """x and info with vectors on the device, which the CPU plays, and with the host's. `form`: what M is there."""
     solve = getattr(ps.dist.linalg, method)

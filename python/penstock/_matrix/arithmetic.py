@@ -209,7 +209,7 @@ class Arithmetic(Guarded):
 
     def __imul__(self, B: Any) -> Any:
         """`A * B`; of a number in A's type, as in SciPy."""
-        return self._of_its_type(np.multiply, B) if is_number(B) else self._times(B)
+        return self._of_its_type(B) if is_number(B) else self._times(B)
 
     def __rmul__(self, B: Any) -> Any:
         if hasattr(B, "tocsr"):
@@ -249,16 +249,16 @@ class Arithmetic(Guarded):
     def __itruediv__(self, divisor: Any) -> Any:
         """`A / divisor`; of a number in A's type, as in SciPy."""
         if is_number(divisor):
-            return self._of_its_type(np.multiply, 1.0 / divisor)
+            return self._of_its_type(1.0 / divisor)
         return self.__truediv__(divisor)
 
-    def _of_its_type(self, function: Any, number: Any) -> csr_array:
-        """function(values, number) in the type of the values, which must be able to hold it: else NumPy's TypeError."""
+    def _of_its_type(self, number: Any) -> csr_array:
+        """A times number in A's type, which must be able to hold it: else NumPy's TypeError."""
         a = self._matrix()
         if a.place == "device":
             return self._times(number)
         values = a.data.copy()
-        function(values, number, out=values)
+        values *= number
         return with_values(a, values)
 
     def __neg__(self) -> csr_array:

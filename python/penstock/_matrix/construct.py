@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-def as_csr(function: str, format: str | None) -> None:
+def check_format(function: str, format: str | None) -> None:
     if format not in (None, "csr"):
         raise ValueError(
             f"{function}(format={format!r}): the result is a csr_array, use .to{format}() of it"
@@ -46,7 +46,7 @@ def _made(function: str, format: str | None, *args: Any, **how: Any) -> csr_arra
     """What SciPy's function of this name makes, as a csr_array."""
     import scipy.sparse as sp
 
-    as_csr(function, format)
+    check_format(function, format)
     if how.get("dtype") is not None and function != "eye_array":
         checked_dtype(how["dtype"])
     result = getattr(sp, function)(*args, format="csr", **how)

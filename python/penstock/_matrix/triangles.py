@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock._matrix.construct import as_csr
+from penstock._matrix.construct import check_format
 from penstock._matrix.csr import csr_array
 from penstock._matrix.given import as_matrix
 
@@ -30,7 +30,7 @@ def triu(A: Any, k: int = 0, format: str | None = None) -> csr_array:
 
 
 def _triangle(A: Any, k: int, upper: bool, what: str, format: str | None) -> csr_array:
-    as_csr(what, format)
+    check_format(what, format)
     if not isinstance(k, (int, np.integer)):
         raise TypeError(f"k={k!r}: the number of a diagonal is an integer")
     a = csr_array(A) if isinstance(A, (np.ndarray, list)) else as_matrix(A, what)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from data_files import real_file
-from dist_support import run
+from dist_support import run, solved_by_amg
 from penstock.dist.linalg import AMG
 
 import penstock as ps
@@ -51,28 +51,6 @@ def springs(n: int) -> tuple[sp.csr_array, np.ndarray]:
     return sp.csr_array(d.T @ d + 1e-4 * sp.eye_array(shape[1])), ps.linalg.rigid_body_modes(x)
 
 
-def solve(n, S, near=None, partition="contiguous", method="cg", **how):
-    """x, info, levels and M r of a random r, of ranks that agree."""
-    A = ps.csr_array(S)
-    rng = np.random.default_rng(3)
-    b, r = rng.standard_normal((2, S.shape[0]))
-
-    def work(comm):
-        D = ps.dist.csr_array(A, comm, partition)
-        M = AMG(D, None if near is None else near[D.rows], **how)
-        x, info = getattr(ps.dist.linalg, method)(D, D.share(b), rtol=1e-8, M=M)
-        return D.collect(x), info, M.levels, D.collect(M @ D.share(r))
-
-    results = run(work, n)
-    x, info, levels, z = results[0]
-    for other in results[1:]:
-        assert np.array_equal(other[0], x) and np.array_equal(other[3], z)
-        assert np.array_equal(other[1].residuals, info.residuals) and other[2] == levels
-    assert info == 0, info.reason
-    assert np.linalg.norm(b - S @ x) <= 1.001e-8 * np.linalg.norm(b)
-    return x, info, levels, (r, z)
-
-
 PROBLEMS = {
     "2-D": (lambda: (grid(50, 40), None), {}),
     "3-D": (lambda: (grid(14, 13, 15), None), {"max_coarse": 20}),
@@ -92,7 +70,7 @@ def test_levels_and_cycles_are_those_of_one_process(name):
     for n in RANKS:
         nodes = S.shape[0] // how.get("block_size", 1)
         owners = np.repeat(np.arange(nodes) * n // nodes, how.get("block_size", 1))
-        _, info, levels, (r, z) = solve(n, S, near, owners, rows_per_rank=150, **how)
+        _, info, levels, (r, z) = solved_by_amg(n, S, near, owners, rows_per_rank=150, **how)
         assert [level[:2] for level in levels] == [tuple(level) for level in M.levels]
         assert levels[0].ranks == n and levels[-1].ranks == 1
         expected = M @ r
@@ -102,10 +80,12 @@ def test_levels_and_cycles_are_those_of_one_process(name):
 
 def test_any_partition_of_whole_rows_takes_about_as_many_iterations():
     S = grid(40, 40)
-    wanted = solve(1, S)[1].iterations
+    wanted = solved_by_amg(1, S)[1].iterations
     rng = np.random.default_rng(5)
     for partition in ("label_propagation", rng.integers(0, 3, 1600), rng.integers(1, 3, 1600)):
-        _, info, levels, _ = solve(3, S, partition=partition, max_coarse=30, rows_per_rank=50)
+        _, info, levels, _ = solved_by_amg(
+            3, S, partition=partition, max_coarse=30, rows_per_rank=50
+        )
         assert info.iterations <= 1.3 * wanted + 1 and len(levels) > 2
 
 
@@ -128,23 +108,23 @@ def test_m_is_symmetric_and_positive_over_ranks():
 @pytest.mark.parametrize("max_levels", [1, 2])
 def test_a_last_level_that_is_too_large_is_smoothed_or_solved_by_rank_0(max_levels):
     for S in (grid(60, 60), grid(17, 17)):
-        _, _, levels, _ = solve(3, S, max_levels=max_levels, max_coarse=100)
+        _, _, levels, _ = solved_by_amg(3, S, max_levels=max_levels, max_coarse=100)
         assert len(levels) == max_levels
 
 
 def test_ranks_without_rows_and_matrices_of_few_rows():
     S = grid(3, 2)
     for n in (3, 4):
-        _, info, levels, _ = solve(n, S, partition=np.array([1, 1, 1, 1, 2, 2]))
+        _, info, levels, _ = solved_by_amg(n, S, partition=np.array([1, 1, 1, 1, 2, 2]))
         assert info.iterations == 1 and levels == [(6, 20, 2)]
     with_gap = np.repeat([0, 2], [700, 900])
-    assert solve(4, grid(40, 40), partition=with_gap)[1].iterations < 12
+    assert solved_by_amg(4, grid(40, 40), partition=with_gap)[1].iterations < 12
 
 
 @pytest.mark.parametrize("kind", ["float32", "precision", "name", "pipecg"])
 def test_types_and_names(kind):
     S = grid(40, 40)
-    wanted = solve(1, S)[1].iterations
+    wanted = solved_by_amg(1, S)[1].iterations
     b = np.random.default_rng(3).standard_normal((2, 1600))[0]
 
     def work(comm):
@@ -305,5 +285,5 @@ def test_the_report_and_the_device_that_is_not_used():
 @pytest.mark.parametrize("name", ["bodyy5.mtx.gz", "t2dah_e.mtx.gz"])
 def test_real_matrices(name):
     S = sp.csr_array(ps.load(real_file(name)).to_scipy().astype(np.float64))
-    one, four = (solve(n, S)[1].iterations for n in (1, 4))
+    one, four = (solved_by_amg(n, S)[1].iterations for n in (1, 4))
     assert four <= 1.3 * one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from dist_support import run
+from dist_support import run, solved_by_amg
 from penstock.dist.linalg import AMG
 
 import penstock as ps
@@ -31,26 +31,6 @@ def convection(n: int, eps: float = 1e-2) -> sp.csr_array:
     return sp.csr_array(S)
 
 
-def solved(n: int, S: sp.csr_array, method: str, partition="contiguous", near=None, **how):
-    A = ps.csr_array(S)
-    b, r = np.random.default_rng(3).standard_normal((2, S.shape[0]))
-
-    def work(comm):
-        D = ps.dist.csr_array(A, comm, partition)
-        M = AMG(D, None if near is None else near[D.rows], **how)
-        x, info = getattr(ps.dist.linalg, method)(D, D.share(b), rtol=1e-8, M=M)
-        return D.collect(x), info, M.levels, D.collect(M @ D.share(r))
-
-    results = run(work, n)
-    x, info, levels, z = results[0]
-    for other in results[1:]:
-        assert np.array_equal(other[0], x) and np.array_equal(other[3], z) and other[2] == levels
-        assert np.array_equal(other[1].residuals, info.residuals)
-    assert info == 0, info.reason
-    assert np.linalg.norm(b - S @ x) <= 1.001e-8 * np.linalg.norm(b)
-    return info, levels, r, z
-
-
 @pytest.mark.parametrize("cycle", ["V", "W"])
 @pytest.mark.parametrize("method", ["gmres", "bicgstab"])
 def test_nonsymmetric_levels_and_cycles_are_those_of_one_process(method, cycle):
@@ -61,7 +41,7 @@ def test_nonsymmetric_levels_and_cycles_are_those_of_one_process(method, cycle):
     told = getattr(ps.linalg, method)(ps.csr_array(S), b, rtol=1e-8, M=M)[1]
     assert len(M.levels) > 2
     for n in RANKS:
-        info, levels, r, z = solved(n, S, method, rows_per_rank=100, **how)
+        _, info, levels, (r, z) = solved_by_amg(n, S, method=method, rows_per_rank=100, **how)
         assert [level[:2] for level in levels] == [tuple(level) for level in M.levels]
         assert levels[0].ranks == n and levels[-1].ranks == 1
         expected = M @ r
@@ -78,11 +58,11 @@ def test_nonsymmetric_blocks_vectors_and_any_partition():
     told = ps.linalg.gmres(ps.csr_array(S), b, rtol=1e-8, M=M)[1]
     owners = np.repeat(np.arange(n // 2) * 3 // (n // 2), 2)
     how = {"symmetry": "nonsymmetric", "block_size": 2, "max_coarse": 40, "rows_per_rank": 60}
-    info, levels, _, _ = solved(3, S, "gmres", owners, near, **how)
+    _, info, levels, _ = solved_by_amg(3, S, near, owners, "gmres", **how)
     assert [level[:2] for level in levels] == [tuple(level) for level in M.levels]
     assert info.iterations == told.iterations
     mixed = np.repeat(np.random.default_rng(5).integers(0, 3, n // 2), 2)
-    info, _, _, _ = solved(3, S, "gmres", mixed, near, **how)
+    _, info, _, _ = solved_by_amg(3, S, near, mixed, "gmres", **how)
     assert info.iterations <= 1.3 * told.iterations + 1
 
 
@@ -110,7 +90,7 @@ def test_a_k_cycle_is_that_of_one_process_and_goes_with_fgmres():
     b = np.random.default_rng(3).standard_normal((2, S.shape[0]))[0]
     told = ps.linalg.fgmres(ps.csr_array(S), b, rtol=1e-8, M=M)[1]
     for n in RANKS:
-        info, levels, r, z = solved(n, S, "fgmres", rows_per_rank=100, **how)
+        _, info, levels, (r, z) = solved_by_amg(n, S, method="fgmres", rows_per_rank=100, **how)
         assert [level[:2] for level in levels] == [tuple(level) for level in M.levels]
         expected = M @ r
         assert np.abs(z - expected).max() <= 1e-9 * np.abs(expected).max()

@@ -14,19 +14,12 @@
 
 #include "penstock/core/error.hpp"
 #include "support.hpp"
+#include "threads.hpp"
 
 namespace penstock {
 namespace {
 
-/// Sets the number of threads and puts the old one back.
-class Threads {
- public:
-  explicit Threads(int n) : old_(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(old_); }
-
- private:
-  int old_;
-};
+using test::Threads;
 
 void expect_every_index_once(std::int64_t n) {
   std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "penstock/core/error.hpp"
-#include "penstock/core/parallel.hpp"
 #include "penstock/format/assemble.hpp"
 #include "penstock/io/random.hpp"
+#include "threads.hpp"
 
 namespace penstock {
 namespace {
@@ -39,14 +39,7 @@ std::string message_of(const auto& call) {
   return "no error";
 }
 
-class Threads {
- public:
-  explicit Threads(int n) : before_(num_threads()) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before_); }
-
- private:
-  int before_;
-};
+using test::Threads;
 
 TEST(Coo, SortsAndSums) {
   const std::vector<std::int32_t> row{2, 0, 2, 2}, col{1, 3, 0, 1};
