@@ -1,8 +1,13 @@
 """Tests that need a GPU: skipped, with the reason, where there is none."""
 
+import os
+
 import pytest
 
 from penstock import _core
+
+# JAX would take three quarters of the GPU's memory, which tests in other processes need.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
 def pytest_configure(config):

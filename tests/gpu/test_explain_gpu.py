@@ -48,7 +48,8 @@ def test_as_it_happens(function, placement, budget):
     assert facts["placement"] == plan.lists and facts["budget"] == plan.budget
     assert facts["offset_bytes"] == plan.gpu_bytes["offsets"]
     if plan.lists == "packed":
-        assert facts["edge_bytes"] <= plan.gpu_bytes["lists"] + 16
+        room = 1.05 if placement == "auto" else 1.0  # the plan had an estimate
+        assert facts["edge_bytes"] <= room * plan.gpu_bytes["lists"] + 16
         assert facts["edge_bytes"] >= 0.9 * plan.gpu_bytes["lists"]
         assert facts["far_bytes"] <= plan.link_bytes or facts["far_bytes"] == 0
     else:

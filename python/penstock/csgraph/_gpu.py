@@ -217,6 +217,8 @@ def leaves(there: Any, vertex_bytes: int | None, shared_bytes: int = 0) -> bool:
         if facts["placement"] not in which or facts["edge_bytes"] <= _NO_LISTS:
             continue
         needed = vertex_bytes * facts["vertices"] + _core.cut_list_bytes(facts["edges"])
+        if vertex_bytes == _core.search_vertex_bytes(True):
+            needed += facts["sample_bytes"]  # which searches read, too
         if facts["room_bytes"] < needed + shared_bytes * whole["vertices"]:
             return False
     return True
@@ -245,8 +247,15 @@ class Home:
     share: int  # graphs that divide the budget: two where the reversed edges are others
 
 
-def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool = True) -> Home:
+def settle_home(
+    graph: csr_array,
+    gpus: list[int],
+    placement: str,
+    packs: bool = True,
+    vertex_bytes: int | None = None,
+) -> Home:
     """The decision of `gpu_graphs` and `gpu_parts_pair`, which carry it out; `explain` prints it. Forms nothing."""
+    asked = {} if vertex_bytes is None else {"vertex_bytes": vertex_bytes}
     symmetric = graph._derived.symmetric_pattern
     turned = not symmetric and (knows_edges_in(graph) or has_missed(graph))
     share = 2 if turned else 1
@@ -255,7 +264,7 @@ def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool =
         placement == "auto"
         and packs
         and len(gpus) == 1
-        and lists_of_paths(graph, gpus[0], "packed", share)
+        and lists_of_paths(graph, gpus[0], "packed", share, vertex_bytes)
     ):
         placement, reason = (
             "packed",
@@ -264,7 +273,7 @@ def settle_home(graph: csr_array, gpus: list[int], placement: str, packs: bool =
     elif placement == "auto" and packs:
         known = graph._derived.transpose
         both = [graph, known if isinstance(known, csr_array) else graph]
-        placement, reason = _home(both[:share], gpus)
+        placement, reason = _home(both[:share], gpus, **asked)
     elif placement == "auto":
         reason = "the core's choice by bytes"
     return Home(placement, reason, share)
@@ -386,16 +395,24 @@ def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:
         graph._derived.link_calls += 1
 
 
-def gpu_graphs(graph: csr_array, gpu: int, placement: str, packs: bool = True) -> tuple[Any, Any]:
+def gpu_graphs(
+    graph: csr_array,
+    gpu: int,
+    placement: str,
+    packs: bool = True,
+    vertex_bytes: int | None = None,
+) -> tuple[Any, Any]:
     """(edges, reversed edges): both the same where the pattern is symmetric, None for the second where nobody has
-    formed it. The two share the budget. packs: whether "auto" may stand for packed lists."""
+    formed it. The two share the budget. packs: whether "auto" may stand for packed lists, which leave `vertex_bytes`
+    for each vertex."""
     reversed_edges = _edges_in(graph)
-    home = settle_home(graph, [gpu], placement, packs)
+    home = settle_home(graph, [gpu], placement, packs, vertex_bytes)
     if home.share == 2:
         _give_way(graph.T.formed(), [gpu])
-    own = gpu_graph(graph, gpu, home.placement, home.share)
+    own = gpu_graph(graph, gpu, home.placement, home.share, vertex_bytes=vertex_bytes)
     if home.share == 2:
-        return own, gpu_graph(graph.T.formed(), gpu, home.placement, 2)
+        reverse = graph.T.formed()
+        return own, gpu_graph(reverse, gpu, home.placement, 2, vertex_bytes=vertex_bytes)
     return own, None if reversed_edges is None else own
 
 

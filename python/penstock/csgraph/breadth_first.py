@@ -109,7 +109,13 @@ def bfs(
         pair = (
             gpu_parts_pair(graph, gpus, on.home, on.access == "auto")
             if several
-            else gpu_graphs(graph, gpus[0], on.home, on.access == "auto")
+            else gpu_graphs(
+                graph,
+                gpus[0],
+                on.home,
+                on.access == "auto",
+                _core.search_vertex_bytes(bool(return_predecessors)),
+            )
         )
         how: dict[str, Any] = {
             "method": on.method,

@@ -110,7 +110,9 @@ def connected_components(
     pair = (
         gpu_parts_pair(graph, gpus, on.home, on.access == "auto")
         if several
-        else gpu_graphs(graph, gpus[0], on.home, on.access == "auto")
+        else gpu_graphs(
+            graph, gpus[0], on.home, on.access == "auto", _core.search_vertex_bytes(False)
+        )
     )
     find = _core.components_parts if several else _core.components_gpu
     where: dict[str, Any] = {"to": to.at()} if to and to.on_gpu else {}

@@ -217,6 +217,14 @@ def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
     )
 
 
+def _placed(graph: csr_array, gpu: int, share: int, vertex_bytes: int | None) -> Any:
+    """The packed lists that a search would find on a GPU; None where there are none."""
+    found = lists_of_paths(graph, gpu, "packed", share, vertex_bytes)
+    if found is None and knows_gpu_graph(graph, [gpu], "packed", share):
+        found = graph._derived.gpu_graph[1]
+    return found
+
+
 def _takes(function: str, gpus: list[int]) -> tuple[int, ...]:
     """What that function takes on a GPU for each vertex; on several, for those of a part and for all of the graph."""
     alone, part = _TAKES[function]
@@ -237,13 +245,16 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
         if placement == "packed":
             sizes = sizes_of_packed(graph)
     elif function != "sssp":
-        home = settle_home(graph, gpus, how.home, how.access == "auto")
+        alone = len(gpus) == 1
+        lean = int(_core.search_vertex_bytes(False)) if alone else None
+        home = settle_home(graph, gpus, how.home, how.access == "auto", lean)
         placement, reason, share = home.placement, home.reason, home.share
-        if len(gpus) == 1:
+        if alone:
             asked = {"sample": how.slots, "cache": function == "bfs"}
         if placement == "packed":
-            placed = lists_of_paths(graph, gpus[0], placement, share) if len(gpus) == 1 else None
+            placed = _placed(graph, gpus[0], share, lean) if alone else None
             sizes = sizes_of_packed(graph) if placed is None else sizes_there(placed)
+            asked |= {"vertex_bytes": lean} if alone else {}
     else:
         home = settle_paths(graph, gpus[0], how, lambda: weights_of(graph, may_pull(how)))
         placement, reason = home.placement, home.reason

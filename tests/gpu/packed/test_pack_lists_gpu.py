@@ -12,10 +12,13 @@ from penstock import _core
 pytestmark = pytest.mark.gpu
 
 PACKED = GpuOptions(placement="packed")
+LEAN = _core.search_vertex_bytes(False)
 
 
-def packed_there(a, piece_bytes=0, budget=0):
-    return _core.gpu_graph(a._core, 0, "packed", budget, piece_bytes=piece_bytes)
+def packed_there(a, piece_bytes=0, budget=0, **more):
+    return _core.gpu_graph(
+        a._core, 0, "packed", budget, piece_bytes=piece_bytes, vertex_bytes=LEAN, **more
+    )
 
 
 def by_the_gpu(a, piece_bytes=0):
@@ -79,7 +82,7 @@ def test_lists_that_exceed_the_budget(name, near, piece):
     a = GRAPHS[name]()
     n, want = a.shape[0], _core.pack_lists(a._core)
     lists = want.facts()
-    fixed = lists["head_bytes"] + 18 * n + (16 << 20) + _core.cut_list_bytes(a.nnz)
+    fixed = lists["head_bytes"] + LEAN * n + (16 << 20) + _core.cut_list_bytes(a.nnz)
     budget = fixed + int(near * lists["list_bytes"])
     there = packed_there(a, piece, budget)
     facts = there.facts()
@@ -88,7 +91,9 @@ def test_lists_that_exceed_the_budget(name, near, piece):
     long_lists = max(np.diff(a.indptr)) > 1022  # they stay on the GPU, or the CPU packs
     assert facts["packed_by"] == "gpu" or long_lists, facts
     assert 0 < facts["far_bytes"] < lists["list_bytes"], facts
-    again = _core.gpu_graph(a._core, 0, "packed", budget, None, there.packed_lists())
+    again = _core.gpu_graph(
+        a._core, 0, "packed", budget, None, there.packed_lists(), vertex_bytes=LEAN
+    )
     assert again.facts()["packed_by"] is None
     how = GpuOptions(placement="packed")
     with ps.options(device_memory=budget):
@@ -107,13 +112,49 @@ def test_lists_that_exceed_the_budget(name, near, piece):
         assert told[-1]["graph"]["used_bytes"] <= budget
 
 
+@pytest.mark.parametrize("spare", [0, 1 << 14, 1 << 18])
+def test_lists_that_just_fit_are_packed_in_one_pass(spare):
+    """The room is less than what a sample promises and its spare, which is not given back by a copy."""
+    a = ps.generate.lift(ps.generate.rmat(12, edge_factor=30, seed=3), 12, seed=1)
+    n, lists = a.shape[0], _core.pack_lists(a._core).facts()
+    fixed = lists["head_bytes"] + LEAN * n + (16 << 20) + _core.cut_list_bytes(a.nnz)
+    budget = fixed + int(1.01 * lists["list_bytes"]) + spare
+    facts = packed_there(a, 0, budget, list_sample=_core.sample_lists(a._core)).facts()
+    assert facts["packed_by"] == "gpu" and facts["far_bytes"] == 0
+    assert facts["pack_link_bytes"] <= 4 * a.nnz + 8 * (n + 1), "the lists have travelled twice"
+
+
+def test_predecessors_take_the_room_of_lists():
+    """Searches without leave no room for them; one with them keeps fewer lists there, and so do later ones."""
+    a = ps.generate.lift(ps.generate.rmat(12, seed=3), 40, seed=1)
+    a._derived.symmetric_pattern = True
+    n, lists = a.shape[0], _core.pack_lists(a._core).facts()
+    fixed = lists["head_bytes"] + LEAN * n + (16 << 20) + _core.cut_list_bytes(a.nnz)
+    start = int(np.argmax(np.diff(a.indptr)))
+    want, tree = ps.csgraph.bfs(a, start, return_predecessors=True, device="cpu")
+    far = []
+    with ps.options(device_memory=fixed + int(1.05 * lists["list_bytes"])):
+        for trees in (False, True, False):
+            with ps.record() as told:
+                got = ps.csgraph.bfs(
+                    a, start, device=0, return_predecessors=trees, gpu_options=PACKED
+                )
+            far.append(told[-1]["graph"]["far_bytes"])
+            assert told[-1]["graph"]["used_bytes"] <= told[-1]["graph"]["budget"]
+            assert np.array_equal(got[0] if trees else got, want)
+            if trees:
+                reached = np.flatnonzero(tree >= 0)
+                assert np.array_equal(want[got[1][reached]] + 1, want[reached])
+    assert far[0] == 0 < far[1] == far[2]
+
+
 def test_room_for_a_sample_beside_far_lists():
     """Long lists, of which a sample is a small part: it is kept, and answers for most."""
     a = ps.generate.lift(ps.generate.rmat(12, edge_factor=120, seed=3), 12, seed=1)
     a._derived.symmetric_pattern = True
     n, lists = a.shape[0], _core.pack_lists(a._core).facts()
     assert 64 * n <= lists["list_bytes"]
-    fixed = lists["head_bytes"] + 18 * n + (16 << 20) + _core.cut_list_bytes(a.nnz)
+    fixed = lists["head_bytes"] + LEAN * n + (16 << 20) + _core.cut_list_bytes(a.nnz)
     with ps.options(device_memory=fixed + lists["list_bytes"] * 3 // 4), ps.record() as told:
         plan = ps.csgraph.explain(a, "bfs", device=0, gpu_options=PACKED)
         want = ps.csgraph.connected_components(a, device="cpu")

@@ -11,12 +11,13 @@ import penstock as ps
 from penstock import _core
 
 pytestmark = pytest.mark.gpu
+LEAN = _core.search_vertex_bytes(False)
 
 
 def budgets(a):
     """Everything near; about half of the lists; none of them."""
     n, facts = a.shape[0], packed_lists(a).facts()
-    fixed = facts["head_bytes"] + 18 * n + (16 << 20) + (1 << 12)
+    fixed = facts["head_bytes"] + LEAN * n + (16 << 20) + (1 << 12)
     return [None, fixed + facts["list_bytes"] // 2, fixed]
 
 

@@ -108,6 +108,8 @@ TEST(GpuGraphPlan, SamplesShrinkToWhatIsLeft) {
     EXPECT_EQ(choose_sample(n, edges, n * (64 + kVertexBytes) + pieces - 1, 16), 8);
     EXPECT_EQ(choose_sample(n, edges, n * (16 + kVertexBytes) + pieces, 16), 4);
     EXPECT_EQ(choose_sample(n, edges, n * (16 + kVertexBytes) + pieces - 1, 16), 0);
+    EXPECT_EQ(choose_sample(n, edges, n * (16 + kLeanVertexBytes) + pieces, 16, kLeanVertexBytes), 4);
+    EXPECT_EQ(choose_sample(n, edges, n * (16 + kLeanVertexBytes) + pieces - 1, 16, kLeanVertexBytes), 0);
   }
 }
 
@@ -147,7 +149,14 @@ TEST(GpuGraphPlan, ARoomAddsUpToTheBudget) {
   less.budget = 80 << 20;
   EXPECT_EQ(graph_room(less).list_bytes, in_part.list_bytes - 7 * n);
   EXPECT_EQ(graph_room(less).vertex_bytes, (kVertexBytes + 7) * n);
-  less.each_vertex = kVertexBytes;
+  less.each_vertex = kLeanVertexBytes;  // searches without predecessors, and a sample that they ask for
+  EXPECT_EQ(graph_room(less).list_bytes, in_part.list_bytes + (kVertexBytes - kLeanVertexBytes) * n);
+  less.packed_bytes = 80 * n + heads, less.sample = 4;
+  EXPECT_EQ(graph_room(less).sample, 4);
+  EXPECT_EQ(graph_room(less).list_bytes + kSampleBytes * n,
+            packed_list_room(n, edges, less.budget - heads, kLeanVertexBytes));
+  EXPECT_LE(graph_room(less).used(), less.budget);
+  less.packed_bytes = packed + heads, less.each_vertex = kVertexBytes;
   less.budget = heads;  // no room for a list
   EXPECT_EQ(graph_room(less).far_bytes, packed);
 

@@ -221,6 +221,9 @@ void graph_gpu(nb::module_& m) {
       "for each vertex; weights: path_weights(a), which are packed with the lists; list_sample: "
       "sample_lists(a), "
       "if somebody has looked.");
+  m.def(
+      "search_vertex_bytes", [](bool predecessors) { return predecessors ? kVertexBytes : kLeanVertexBytes; },
+      nb::arg("predecessors"), "What searches take on a GPU for each vertex, and components without.");
   m.def("cut_list_bytes", cut_list_bytes, nb::arg("edges"),
         "What searches of so many edges take on a GPU for pieces of long lists.");
   m.def("gpu_graph_room", graph_room_of, nb::arg("vertices"), nb::arg("edges"), nb::arg("device_memory"),

@@ -261,6 +261,7 @@ class GpuGraph {
   Array<std::uint32_t> sample_;
   SampleOf sample_kind_ = SampleOf::highest_degree;
   int sample_asked_ = 0;
+  std::int64_t search_vertex_bytes_ = kVertexBytes;  // that a sample leaves for searches
   NeighbourSample given_;  // the sample of the options, of all vertices of the graph
   Array<Offset> list_begin_;
   Array<Index> cache_;

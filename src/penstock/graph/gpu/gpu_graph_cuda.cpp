@@ -30,7 +30,7 @@ Array<const std::byte> bytes_of(const Array<const Index>& a) {
 }
 
 bool for_searches(const GpuGraphOptions& options) {
-  return options.distance_bytes == 0 && options.vertex_bytes == kVertexBytes;
+  return options.distance_bytes == 0 && is_for_searches(options.vertex_bytes);
 }
 
 /// Pinned memory for a first result, which costs as much as a fifth of packing: its pages are touched and locked meanwhile, and the
@@ -82,6 +82,7 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
                                  .shared_vertex = options.shared_vertex_bytes})
                          .placement;
   if (placement() == EdgePlacement::packed) {
+    if (for_searches(options)) search_vertex_bytes_ = options.vertex_bytes;
     counts_ = take<LinkCounts>(1, "counters");
     view_ = {.vertices = vertices(), .counts = counts_.data};
     place_packed(options, edges);

@@ -21,10 +21,13 @@ void GpuGraph::make_sample(int size, SampleOf kind) {
   const auto most = facts().room() - counts_.bytes() -
                     (cache_kind_ == CacheOf::longest ? 0 : facts_.cache_bytes) -
                     (part ? kSharedVertexBytes * all_vertices() : 0);
-  const bool given = given_.kind == kind && given_.size == choose_sample(vertices(), edges(), most, size);
+  const auto fits = [&](std::int64_t left) {
+    return choose_sample(vertices(), edges(), left, size, search_vertex_bytes_);
+  };
+  const bool given = given_.kind == kind && given_.size == fits(most);
   const bool degrees = part && kind == SampleOf::highest_degree && !given;
   const auto beside = degrees ? all_offsets_.bytes() : 0;
-  const int slots = choose_sample(vertices(), edges(), most - beside, size);
+  const int slots = fits(most - beside);
   if (slots == 0) return;  // there may be more room later; another sample stays
   const ScopedTimer timer(&(facts_.sample_seconds = 0));
   forget_sample();

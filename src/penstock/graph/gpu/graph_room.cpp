@@ -18,9 +18,10 @@ EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::i
   return wanted <= budget ? EdgePlacement::device : EdgePlacement::pinned;
 }
 
-int choose_sample(std::int64_t vertices, std::int64_t edges, std::int64_t left, int wanted) {
+int choose_sample(std::int64_t vertices, std::int64_t edges, std::int64_t left, int wanted,
+                  std::int64_t vertex_bytes) {
   for (int size = wanted; size >= 4; size /= 2)
-    if (vertices * (4 * size + kVertexBytes) + cut_list_bytes(edges) <= left) return size;
+    if (vertices * (4 * size + vertex_bytes) + cut_list_bytes(edges) <= left) return size;
   return 0;
 }
 
@@ -58,7 +59,7 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
     const auto lists = std::max<std::int64_t>(0, r.packed_bytes - r.head_bytes);
     auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), r.distance_bytes)
                                      : packed_list_room(n, r.edges, left() - shared, r.each_vertex);
-    if (r.distance_bytes == 0 && r.each_vertex == kVertexBytes) most = packed_near_room(n, lists, most);
+    if (r.distance_bytes == 0 && is_for_searches(r.each_vertex)) most = packed_near_room(n, lists, most);
     if (r.distance_bytes > 0) room.vertex_bytes = (kPathVertexBytes + r.distance_bytes) * n;
     room.list_bytes = std::clamp<std::int64_t>(most, 0, lists);
     room.far_bytes = lists - room.list_bytes;
@@ -67,7 +68,9 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
     (room.placement == EdgePlacement::device ? room.list_bytes : room.far_bytes) =
         4 * r.edges + r.along_bytes;
   }
-  room.sample = r.sample > 0 ? choose_sample(n, r.edges, left() - shared, r.sample) : 0;
+  const bool lean = room.placement == EdgePlacement::packed && is_for_searches(r.each_vertex);
+  const auto beside = lean ? r.each_vertex : kVertexBytes;
+  room.sample = r.sample > 0 ? choose_sample(n, r.edges, left() - shared, r.sample, beside) : 0;
   room.sample_bytes = 4 * n * room.sample;
   const bool lists_far = room.placement != EdgePlacement::device && room.placement != EdgePlacement::packed;
   if (r.cache && lists_far)

@@ -32,6 +32,12 @@ inline constexpr std::string_view name(EdgePlacement p) { return kEdgePlacements
 
 /// The device memory that traversals take for each vertex, beside its offset. Automatic choices leave room for it.
 inline constexpr std::int64_t kVertexBytes = 18;
+/// The same of searches without predecessors, and of components. Packed lists that nothing else has asked for leave no more.
+inline constexpr std::int64_t kLeanVertexBytes = 13;
+/// Whether packed lists that leave so much for each vertex are for searches and components.
+constexpr bool is_for_searches(std::int64_t vertex_bytes) {
+  return vertex_bytes == kVertexBytes || vertex_bytes == kLeanVertexBytes;
+}
 /// The same of betweenness (betweenness_cuda.cpp).
 inline constexpr std::int64_t kCentralityVertexBytes = 33;
 /// And over several GPUs, of each for its own vertices, and for all of the graph (betweenness_parts_cuda.cpp).
@@ -56,7 +62,8 @@ std::int64_t graph_budget(std::int64_t device_memory, std::int64_t free_bytes);
 EdgePlacement choose_placement(std::int64_t vertices, std::int64_t edges, std::int64_t budget);
 /// The slots of the largest sample that fits into `left` bytes beside the arrays of the vertices and the pieces of long lists,
 /// at most `wanted` (a multiple of 4); 0 if none fits.
-int choose_sample(std::int64_t vertices, std::int64_t edges, std::int64_t left, int wanted);
+int choose_sample(std::int64_t vertices, std::int64_t edges, std::int64_t left, int wanted,
+                  std::int64_t vertex_bytes = kVertexBytes);
 
 /// What packed lists may take of what is left once their heads are placed: searches come with arrays for each vertex.
 std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,

@@ -86,7 +86,7 @@ class DevicePacker {
       const bool repeats = meets_repeats_ && !repeats_;
       const bool far = memory_.exceeds() && options_.far && !expects_far_;
       const bool wider = promise_.broken();
-      repeats_ |= repeats, expects_far_ |= far;
+      repeats_ |= repeats, expects_far_ |= far, exceeded_ |= far && writes_;
       if (wider) promise_.raise();
       return repeats || far || wider;
     };
@@ -127,7 +127,7 @@ class DevicePacker {
       if (options_.sample && options_.far && edges_ > 0) {
         const auto words = expected(*options_.sample);
         const auto bytes = 4 * (words.lists + words.longs);
-        expects_far_ |= options_.words > 0 && bytes > options_.words;
+        expects_far_ |= options_.words > 0 && WordMemory::bytes_with_spare(words) > options_.words;
         if (expects_far_)
           of_entry += std::int64_t(kSlots * promise_.staged(double(bytes) / double(edges_))) + 1;
       }
@@ -177,7 +177,9 @@ class DevicePacker {
   bool take_words(const PackedSample& sample) {
     const auto some = expected(sample);
     const auto all = some.lists + some.longs;
-    if (!options_.far || !(expects_far_ || 4 * (all + 2 * kPackedPad) > most_of_words()))
+    // One block takes what it can hold. Of two, one may be too small while the other has room, or both larger than what may stay, which takes
+    // a copy to mend: then everything would travel again.
+    if (!options_.far || !(expects_far_ || WordMemory::bytes_with_spare(some) > most_of_words()))
       return memory_.take(some, room_) || lacks();
     ExpectedWords more{.lists = some.lists};
     const auto of_entry = double(all) / double(std::max<Offset>(1, edges_));
@@ -191,7 +193,8 @@ class DevicePacker {
     const auto staged = std::int64_t(promise_.staged(4 * of_entry) * double(kSlots * entries_)) + (1 << 16);
     auto near = std::min(most_of_words(), room_ - staged);
     if (!expects_far_ && near < most_of_words()) return memory_.lacks_staging() || lacks();
-    if (options_.leaves_sample) near = packed_near_room(n_, std::max(4 * all, near + 1), near);
+    if (options_.leaves_sample)
+      near = packed_near_room(n_, exceeded_ ? std::max(4 * all, near + 1) : 4 * all, near);
     return memory_.take_far(more, near, room_ - near, 2 * edges_ + 5 * n_ + (1 << 10)) || lacks();
   }
   bool lacks() { return fails(memory_.why()); }
@@ -227,6 +230,7 @@ class DevicePacker {
     std::copy_n(code_.tables, kPackedTables, out_.tables);
     for (auto& slot : slots_) size_piece(slot);
     if (!take_words(sample)) return false;
+    writes_ = true;
     for (int i = 0; !slots_[i].piece.is_empty(); i = (i + 1) % kSlots) {
       auto& slot = slots_[i];
       if (!write_piece(slot)) return false;
@@ -440,6 +444,7 @@ class DevicePacker {
   WordMemory memory_{out_, stream_, [this] { settle(); }};
   StagedPromise promise_;
   bool meets_repeats_ = false, repeats_ = false, expects_far_ = false;
+  bool writes_ = false, exceeded_ = false;  // lists were written, and had less room than they take
   std::string why_;
 };
 

@@ -182,6 +182,10 @@ class WordMemory {
   /// Says that pieces leave no room for lists on their way to the host; false, as fails().
   bool lacks_staging() { return lacks("pieces leave no room for packed lists on their way to the host"); }
 
+  /// Bytes of two blocks with room for more than what is expected.
+  static std::int64_t bytes_with_spare(const ExpectedWords& expected) {
+    return 4 * (with_spare(expected.lists) + with_spare(expected.longs) + 2 * kPackedPad);
+  }
   /// All words stay on the device, within `room` bytes.
   bool take(const ExpectedWords& expected, std::int64_t room) {
     room_ = room, exceeds_ = false;
