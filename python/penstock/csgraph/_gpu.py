@@ -20,6 +20,7 @@ from penstock.csgraph._packing import cpu_packs, pack_seconds, packing_seconds, 
 from penstock.csgraph._room import (
     budget,
     holds,
+    leaves,
     room_of_each,
     room_there,
     sizes_there,
@@ -30,7 +31,6 @@ _SMALL = 1 << 20
 
 _FAR_PASSES = 1.125  # of packed lists in host memory that a search reads, at most
 ON_ITS_GPU = "a graph in device memory is searched on that GPU: give its number, or take the graph to the host"
-_NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
 _OF_LINK = 8  # times as fast as its link a GPU reads its memory, at least
 
 
@@ -113,12 +113,22 @@ def chosen_gpus(graph: csr_array, device: Any) -> list[int]:
     return [gpu] if fits else list(range(wanted))
 
 
+_Paths = tuple[int, bool]  # bytes of a distance, whether there is room for predecessors
+
+
 def _graph_key(
-    gpu: int, placement: str, share: int, distance_bytes: int = 0
-) -> tuple[int, str, int, int]:
-    """What a kept graph on one GPU depends on: the third is its budget, the last the bytes of a distance where its
-    packed lists are those of shortest paths."""
-    return gpu, placement, budget([gpu], share), distance_bytes
+    gpu: int, placement: str, share: int, paths: _Paths | int = 0
+) -> tuple[int, str, int, _Paths | int]:
+    """What a kept graph on one GPU depends on: the third is its budget; the last, what its packed lists leave to
+    shortest paths, 0 where they are not for these."""
+    return gpu, placement, budget([gpu], share), paths
+
+
+def _serves(known: tuple[Any, ...], key: tuple[Any, ...]) -> bool:
+    """Whether a graph that was kept by the first key is one for the second. Room for predecessors may stay unused."""
+    return known == key or (
+        known[:3] == key[:3] and bool(known[3]) and bool(key[3]) and known[3] == (key[3][0], True)
+    )
 
 
 def _parts_key(gpus: list[int], placement: str, share: int) -> tuple[tuple[int, ...], str, int]:
@@ -134,12 +144,13 @@ def gpu_graph(
     paths: Any = None,
     distance_bytes: int = 4,
     vertex_bytes: int | None = None,
+    predecessors: bool = False,
 ) -> Any:
     """The graph as the traversals of one GPU see it, kept with it as long as they ask for the same placement and the
     same budget (`options.device_memory`, of which this graph may take one part in `share`). `paths`: for shortest paths
-    from packed lists, what `lists_for_gpu` says of them; distances take so many bytes each. `vertex_bytes`: what packed
-    lists leave for each vertex, if it is not what searches take."""
-    key = _graph_key(gpu, placement, share, 0 if paths is None else distance_bytes)
+    from packed lists, what `lists_for_gpu` says of them; distances take so many bytes each, and `predecessors` need
+    room of their own. `vertex_bytes`: what packed lists leave for each vertex, if it is not what searches take."""
+    key = _graph_key(gpu, placement, share, 0 if paths is None else (distance_bytes, predecessors))
     if paths is not None:
         graph._derived.reads_of_paths = 0
     elif (placed := lists_of_paths(graph, gpu, placement, share, vertex_bytes)) is not None:
@@ -147,10 +158,10 @@ def gpu_graph(
         return placed
     known = graph._derived.gpu_graph
     needed = vertex_bytes if placement == "packed" else None
-    anew = known is None or known[0] != key or not leaves(known[1], needed)
+    anew = known is None or not _serves(known[0], key) or not leaves(known[1], needed)
     if anew and known is not None and known[1].facts().get("lasting_bytes"):
         graph._derived.oriented_gpu = None  # which gives way first
-        anew = known[0] != key or not leaves(known[1], needed)
+        anew = not _serves(known[0], key) or not leaves(known[1], needed)
     if known is None or anew:
         sample = held_sample(graph)  # of the store that it is from
         packed, weights = paths or (None, None)
@@ -159,7 +170,9 @@ def gpu_graph(
             if packed is None and known is not None and known[0] == key:
                 packed = known[1].packed_lists()  # the same, with less of them on the GPU
         graph._derived.gpu_graph = known = None
-        more: dict[str, Any] = {"distance_bytes": distance_bytes} if paths is not None else {}
+        more: dict[str, Any] = {}
+        if paths is not None:
+            more = {"distance_bytes": distance_bytes, "predecessors": predecessors}
         if weights is not None:
             more["weights"] = weights
         if placement == "packed" and packed is None and graph._derived.list_sample is not None:
@@ -206,24 +219,6 @@ def lists_of_paths(
     return known[1] if read <= again else None
 
 
-def leaves(there: Any, vertex_bytes: int | None, shared_bytes: int = 0) -> bool:
-    """Whether packed lists on a GPU, or lists on each of several, leave so much for each vertex (and for each of the
-    whole graph), or cannot leave more."""
-    if vertex_bytes is None:
-        return True
-    whole = there.facts()
-    which = ("packed", "device") if "parts" in whole else ("packed",)
-    for facts in whole.get("parts", [whole]):
-        if facts["placement"] not in which or facts["edge_bytes"] <= _NO_LISTS:
-            continue
-        needed = vertex_bytes * facts["vertices"] + _core.cut_list_bytes(facts["edges"])
-        if vertex_bytes == _core.search_vertex_bytes(True):
-            needed += facts["sample_bytes"]  # which searches read, too
-        if facts["room_bytes"] < needed + shared_bytes * whole["vertices"]:
-            return False
-    return True
-
-
 def knows_gpu_graph(
     graph: csr_array, gpus: list[int], placement: str, share: int = 1, distance_bytes: int = 0
 ) -> bool:
@@ -235,7 +230,8 @@ def knows_gpu_graph(
     if distance_bytes == 0 and lists_of_paths(graph, gpus[0], placement, share) is not None:
         return True
     known = graph._derived.gpu_graph
-    return known is not None and known[0] == _graph_key(gpus[0], placement, share, distance_bytes)
+    paths = (distance_bytes, False) if distance_bytes else 0
+    return known is not None and _serves(known[0], _graph_key(gpus[0], placement, share, paths))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from penstock._matrix.csr import csr_array
-from penstock.csgraph._gpu import ON_ITS_GPU, Home, _home, _rate, gpu_graph, gpu_parts, leaves
-from penstock.csgraph._room import budget
+from penstock.csgraph._gpu import ON_ITS_GPU, Home, _home, _rate, gpu_graph, gpu_parts
+from penstock.csgraph._room import budget, leaves
 
 # Algorithms that read lists in one direction read each of them so often in a call, at least: betweenness twice for a
 # source, PageRank in each step, triangles for each list that names its vertex.

@@ -83,10 +83,9 @@ def first_paths_seconds(graph: csr_array, gpu: int, copied: float, along: int) -
 
 
 def sizes_of_packed_paths(graph: csr_array, weights: Any) -> dict[str, int]:
-    """As `sizes_of_packed`, with the lengths, for the function that places graphs; ValueError where they cannot be
-    packed."""
+    """As `sizes_of_packed`, with the lengths; ValueError where they cannot be packed."""
     held = _held(graph)
-    sizes = sizes_of_packed(graph) | {"distance_bytes": 4}
+    sizes = sizes_of_packed(graph)
     if held is not None:
         return sizes | {"packed_bytes": int(held.facts()["bytes"])}
     there = graph._derived.gpu_graph
@@ -98,7 +97,19 @@ def sizes_of_packed_paths(graph: csr_array, weights: Any) -> dict[str, int]:
     return sizes | {"packed_bytes": sizes["packed_bytes"] + -(-graph.nnz * (bits or 0) // 8)}
 
 
-def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[[], Any]) -> Home:
+def asked_of_room(graph: csr_array, weights: Any, predecessors: bool = False) -> dict[str, Any]:
+    """What the function that places graphs is told of packed lists for shortest paths; ValueError as before."""
+    sizes = sizes_of_packed_paths(graph, weights)
+    return {**sizes, "distance_bytes": 4, "predecessors": predecessors}
+
+
+def settle_paths(
+    graph: csr_array,
+    gpu: int,
+    how: GpuOptions,
+    weights: Callable[[], Any],
+    predecessors: bool = False,
+) -> Home:
     """Where the lists of a search for shortest paths go; `explain` prints it. Packs nothing; `weights` is called where
     the answer depends on them."""
 
@@ -127,7 +138,7 @@ def settle_paths(graph: csr_array, gpu: int, how: GpuOptions, weights: Callable[
 
     if fits("device", along_bytes=told.nbytes):
         return auto("the lists fit the budget as they are")
-    packed = room_there(graph, [gpu], each, "packed", **sizes_of_packed_paths(graph, told))
+    packed = room_there(graph, [gpu], each, "packed", **asked_of_room(graph, told, predecessors))
     if holds(packed):
         return Home("packed", "the lists exceed the budget as they are, and fit it packed", 1)
     # A search reads each list about once, wherever it is.

@@ -69,7 +69,14 @@ def search(
 
     def run(placement: str, distance_bytes: int) -> tuple[Any, ...]:
         paths = lists_for_gpu(graph, weights) if placement == "packed" else None
-        there = gpu_graph(graph, on.gpu, placement, paths=paths, distance_bytes=distance_bytes)
+        there = gpu_graph(
+            graph,
+            on.gpu,
+            placement,
+            paths=paths,
+            distance_bytes=distance_bytes,
+            predecessors=bool(predecessors),
+        )
         found = _core.sssp_gpu(
             there, readable(graph)._core, weights, starts, how.method, how.access, delta, float(limit),
             bool(predecessors), symmetric, how.cache_bytes, how.counted,
@@ -77,7 +84,7 @@ def search(
         )  # fmt: skip
         return there, *found
 
-    home = settle_paths(graph, on.gpu, how, lambda: weights)
+    home = settle_paths(graph, on.gpu, how, lambda: weights, bool(predecessors))
     # Distances take 8 bytes where a path has been longer than 2^31 - 1.
     wide = 8 if knows_gpu_graph(graph, [on.gpu], home.placement, distance_bytes=8) else 4
     found, other = None, None

@@ -15,12 +15,12 @@ from penstock.csgraph._gpu import (
     chosen_gpu,
     chosen_gpus,
     knows_gpu_graph,
-    leaves,
     note_link,
     report,
 )
 from penstock.csgraph._graph import has_symmetric_pattern, readable
 from penstock.csgraph._one_way import one_way, settle_one_way
+from penstock.csgraph._room import leaves
 from penstock.csgraph.gpu_options import GpuOptions, settled
 from penstock.csgraph.shortest_paths import pattern
 

@@ -8,6 +8,8 @@ from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock._plan.schedules import options
 
+_NO_LISTS = 64  # bytes: packed lists that are all elsewhere take no more on a GPU
+
 
 def budget(gpus: list[int], share: int) -> int:
     """Bytes for one of `share` graphs on each GPU; 0 is what is free, which neither of two may take."""
@@ -69,3 +71,21 @@ def sizes_there(placed: Any) -> dict[str, int]:
     """As `sizes_of_packed`, of packed lists that a GPU has."""
     facts = placed.facts()
     return {"packed_bytes": int(facts["packed_bytes"]), "head_bytes": int(facts["offset_bytes"])}
+
+
+def leaves(there: Any, vertex_bytes: int | None, shared_bytes: int = 0) -> bool:
+    """Whether packed lists on a GPU, or lists on each of several, leave so much for each vertex (and for each of the
+    whole graph), or cannot leave more."""
+    if vertex_bytes is None:
+        return True
+    whole = there.facts()
+    which = ("packed", "device") if "parts" in whole else ("packed",)
+    for facts in whole.get("parts", [whole]):
+        if facts["placement"] not in which or facts["edge_bytes"] <= _NO_LISTS:
+            continue
+        needed = vertex_bytes * facts["vertices"] + _core.cut_list_bytes(facts["edges"])
+        if vertex_bytes == _core.search_vertex_bytes(True):
+            needed += facts["sample_bytes"]  # which searches read, too
+        if facts["room_bytes"] < needed + shared_bytes * whole["vertices"]:
+            return False
+    return True

@@ -16,18 +16,17 @@ from penstock.csgraph._gpu import (
     chosen_gpus,
     gpu_pack_seconds,
     knows_gpu_graph,
-    leaves,
     lists_of_paths,
     settle_home,
 )
 from penstock.csgraph._graph import as_graph
 from penstock.csgraph._lists import cpu_lists, for_cpu, raw_bytes
 from penstock.csgraph._one_way import settle_one_way
-from penstock.csgraph._packed_paths import first_paths_seconds, settle_paths, sizes_of_packed_paths
+from penstock.csgraph._packed_paths import asked_of_room, first_paths_seconds, settle_paths
 from penstock.csgraph._packing import cpu_packs, pack_seconds, packed_bytes, sizes_of_packed
 from penstock.csgraph._paths_gpu import may_pull, placement_without_room
 from penstock.csgraph._ranks_gpu import RANK_PART_BYTES
-from penstock.csgraph._room import room_of_each, room_there, sizes_there
+from penstock.csgraph._room import leaves, room_of_each, room_there, sizes_there
 from penstock.csgraph.gpu_options import GpuOptions, settled
 from penstock.csgraph.shortest_paths import weights_of
 
@@ -260,7 +259,7 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
         placement, reason = home.placement, home.reason
         asked = {"along_bytes": _lengths(graph, function)}
         if placement == "packed":
-            asked |= sizes_of_packed_paths(graph, weights_of(graph))
+            asked |= asked_of_room(graph, weights_of(graph))
 
     def room(where: str) -> dict[str, Any]:
         each = room_of_each([graph], gpus, share)

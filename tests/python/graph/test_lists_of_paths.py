@@ -35,16 +35,25 @@ class Placed:
         return self.told
 
 
+class Asked(list):
+    """Of each call: where, the budget, whether with lengths; and what else it was asked."""
+
+    def __init__(self):
+        super().__init__()
+        self.more = []
+
+
 @pytest.fixture
 def made(graph, gpus, monkeypatch):
     """(a graph with lengths, what the core was asked to place): lists with lengths are on GPU 0."""
     lengths = np.random.default_rng(1).integers(8, 73, graph.nnz).astype(np.float32)
     a = ps.csr_array._from_parts(*graph.shape, graph.indptr, graph.indices, lengths)
     a._derived.symmetric_pattern = True
-    asked = []
+    asked = Asked()
 
     def gpu_graph(core, gpu, placement, budget, sample, packed, **more):
         asked.append((placement, budget, "weights" in more))
+        asked.more.append(more)
         sizes = _packing.sizes_of_packed(a)
         if "weights" in more:
             sizes = sizes_of_packed_paths(a, weights_of(a))
@@ -57,8 +66,26 @@ def made(graph, gpus, monkeypatch):
 BUDGET = 60_000_000
 
 
-def place_paths(a):
-    return _gpu.gpu_graph(a, 0, "packed", paths=lists_for_gpu(a, weights_of(a)))
+def place_paths(a, **how):
+    return _gpu.gpu_graph(a, 0, "packed", paths=lists_for_gpu(a, weights_of(a)), **how)
+
+
+def test_room_for_predecessors_and_wide_distances(made):
+    """Lists that leave less are placed anew; those that leave more stay."""
+    a, asked = made
+    with ps.options(device_memory=BUDGET):
+        lean = place_paths(a)
+        assert place_paths(a) is lean and _gpu.knows_gpu_graph(a, [0], "packed", distance_bytes=4)
+        roomy = place_paths(a, predecessors=True)
+        assert roomy is not lean
+        assert place_paths(a) is roomy and place_paths(a, predecessors=True) is roomy
+        assert not _gpu.knows_gpu_graph(a, [0], "packed", distance_bytes=8)
+        wide = place_paths(a, distance_bytes=8)
+        assert wide is not roomy and _gpu.knows_gpu_graph(a, [0], "packed", distance_bytes=8)
+        assert place_paths(a, distance_bytes=8, predecessors=True) is not wide
+    names = "distance_bytes", "predecessors"
+    said = [tuple(more[name] for name in names) for more in asked.more]
+    assert said == [(4, False), (4, True), (8, False), (8, True)] and len(asked) == 4
 
 
 @pytest.mark.parametrize("home", ["auto", "packed"])

@@ -277,7 +277,10 @@ TEST(PackedLists, LeaveRoomForASample) {
   request.budget += 30 * n;
   EXPECT_EQ(graph_room(request).far_bytes, 0);
   request.distance_bytes = 4, request.budget -= 50 * n;  // shortest paths ask no sample
-  EXPECT_EQ(graph_room(request).list_bytes, packed_path_room(n, edges, request.budget - heads, 4));
+  const auto paths = graph_room(request).list_bytes;
+  EXPECT_EQ(paths, packed_path_room(n, edges, request.budget - heads, 4 + 9));
+  request.predecessors = false;
+  EXPECT_EQ(graph_room(request).list_bytes, paths + 4 * n);
 }
 
 /// Widths of a table hold every gap if only some were counted.

@@ -109,8 +109,8 @@ nb::tuple search_many([[maybe_unused]] BoundGpuGraph& out, [[maybe_unused]] Boun
 nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t device_memory,
                        std::int64_t free_bytes, const std::string& placement, std::int64_t all_vertices,
                        std::int64_t packed_bytes, std::int64_t head_bytes, int sample, bool cache,
-                       std::int64_t along_bytes, int distance_bytes, std::int64_t vertex_bytes,
-                       std::int64_t shared_vertex_bytes) {
+                       std::int64_t along_bytes, int distance_bytes, bool predecessors,
+                       std::int64_t vertex_bytes, std::int64_t shared_vertex_bytes) {
   const auto budget = graph_budget(device_memory, free_bytes);
   const auto room = graph_room({.vertices = vertices,
                                 .edges = edges,
@@ -124,7 +124,8 @@ nb::dict graph_room_of(std::int64_t vertices, std::int64_t edges, std::int64_t d
                                 .each_vertex = vertex_bytes,
                                 .shared_vertex = shared_vertex_bytes,
                                 .along_bytes = along_bytes,
-                                .distance_bytes = distance_bytes});
+                                .distance_bytes = distance_bytes,
+                                .predecessors = predecessors});
   nb::dict d;
   d["placement"] = std::string(name(room.placement)), d["budget"] = budget;
   d["offset_bytes"] = room.offset_bytes, d["list_bytes"] = room.list_bytes, d["far_bytes"] = room.far_bytes;
@@ -192,13 +193,14 @@ void graph_gpu(nb::module_& m) {
       [](const Matrix& a, int gpu, const std::string& placement, std::int64_t device_memory,
          const nb::object& sample, const BoundPackedLists* packed, int distance_bytes,
          std::int64_t piece_bytes, std::int64_t vertex_bytes, const PathWeights* weights,
-         const BoundListSample* list_sample) {
+         const BoundListSample* list_sample, bool predecessors) {
         GpuGraphOptions options{.gpu = gpu,
                                 .placement = placement_named(placement),
                                 .device_memory = device_memory,
                                 .sample = sample_from(sample),
                                 .packed = packed ? packed->any() : nullptr,
                                 .distance_bytes = distance_bytes,
+                                .predecessors = predecessors,
                                 .vertex_bytes = vertex_bytes,
                                 .piece_bytes = piece_bytes};
         if (list_sample) options.list_sample = list_sample->sample;
@@ -214,10 +216,12 @@ void graph_gpu(nb::module_& m) {
       nb::arg("sample").none() = nb::none(), nb::arg("packed").none() = nb::none(),
       nb::arg("distance_bytes") = 0, nb::arg("piece_bytes") = 0, nb::arg("vertex_bytes") = kVertexBytes,
       nb::arg("weights").none() = nb::none(), nb::arg("list_sample").none() = nb::none(),
+      nb::arg("predecessors") = true,
       "device_memory is the budget in bytes, 0 what is free; sample: of sample_neighbours(a), used where a "
       "traversal wants one of this size and kind; packed: pack_lists(a), for placement=\"packed\", which are "
       "made otherwise, by the GPU from pieces of so many bytes of columns (0: what is fastest); paths: these "
-      "are for shortest paths alone, which leave more room for them; vertex_bytes: what packed lists leave "
+      "are for shortest paths alone, which leave more room for them, and with predecessors=False yet more; "
+      "vertex_bytes: what packed lists leave "
       "for each vertex; weights: path_weights(a), which are packed with the lists; list_sample: "
       "sample_lists(a), "
       "if somebody has looked.");
@@ -230,7 +234,8 @@ void graph_gpu(nb::module_& m) {
         nb::arg("free_bytes"), nb::kw_only(), nb::arg("placement") = "auto", nb::arg("all_vertices") = -1,
         nb::arg("packed_bytes") = 0, nb::arg("head_bytes") = 0, nb::arg("sample") = 0,
         nb::arg("cache") = false, nb::arg("along_bytes") = 0, nb::arg("distance_bytes") = 0,
-        nb::arg("vertex_bytes") = kVertexBytes, nb::arg("shared_vertex_bytes") = kSharedVertexBytes,
+        nb::arg("predecessors") = true, nb::arg("vertex_bytes") = kVertexBytes,
+        nb::arg("shared_vertex_bytes") = kSharedVertexBytes,
         "What a graph, or a part of one of all_vertices, and a search of it take on a GPU, by the function "
         "that "
         "places graphs: bytes of offsets (or heads of packed lists), of lists there, of lists that are read "

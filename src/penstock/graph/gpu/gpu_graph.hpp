@@ -38,6 +38,7 @@ struct GpuGraphOptions {
   std::shared_ptr<const PackedLists> packed = {};  // those of the graph, if the caller has them
   int distance_bytes =
       0;  // packed lists are for shortest paths, with distances of 4 or 8 bytes, which leave them more room
+  bool predecessors = true;                               // for which these have room
   std::int64_t vertex_bytes = kVertexBytes;               // that packed lists leave for each vertex otherwise
   std::int64_t shared_vertex_bytes = kSharedVertexBytes;  // and those of a part, for each vertex of the graph
   // Of columns that travel together while the GPU packs lists; 0: what is fastest.

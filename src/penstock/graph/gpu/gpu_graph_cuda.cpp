@@ -109,7 +109,9 @@ GpuGraph::GpuGraph(const Array<const Offset>& offsets, const Array<const Index>&
 
 /// The bytes that packed lists may take of what is left once their heads are placed, beside what searches take.
 std::int64_t GpuGraph::room_of_packed(const GpuGraphOptions& options, std::int64_t bytes) const {
-  if (options.distance_bytes > 0) return packed_path_room(vertices(), edges(), bytes, options.distance_bytes);
+  if (options.distance_bytes > 0)
+    return packed_path_room(vertices(), edges(), bytes,
+                            path_vertex_bytes(options.distance_bytes, options.predecessors));
   const auto shared = vertices() < all_vertices() ? options.shared_vertex_bytes * all_vertices() : 0;
   return packed_list_room(vertices(), edges(), bytes - shared, options.vertex_bytes);
 }

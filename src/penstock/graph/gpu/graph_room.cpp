@@ -37,8 +37,8 @@ std::int64_t packed_near_room(std::int64_t vertices, std::int64_t list_bytes, st
 }
 
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
-                              int distance_bytes) {
-  return left - (kPathVertexBytes + distance_bytes) * vertices - kPathRoom - 8 * most_packed_pieces(edges);
+                              std::int64_t vertex_bytes) {
+  return left - vertex_bytes * vertices - kPathRoom - 8 * most_packed_pieces(edges);
 }
 
 std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::int64_t sample_bytes,
@@ -57,10 +57,11 @@ GraphRoom graph_room(const GraphRoomRequest& r) {
   if (room.placement == EdgePlacement::packed) {
     room.offset_bytes = r.head_bytes;
     const auto lists = std::max<std::int64_t>(0, r.packed_bytes - r.head_bytes);
-    auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), r.distance_bytes)
+    const auto of_paths = path_vertex_bytes(r.distance_bytes, r.predecessors);
+    auto most = r.distance_bytes > 0 ? packed_path_room(n, r.edges, left(), of_paths)
                                      : packed_list_room(n, r.edges, left() - shared, r.each_vertex);
     if (r.distance_bytes == 0 && is_for_searches(r.each_vertex)) most = packed_near_room(n, lists, most);
-    if (r.distance_bytes > 0) room.vertex_bytes = (kPathVertexBytes + r.distance_bytes) * n;
+    if (r.distance_bytes > 0) room.vertex_bytes = of_paths * n;
     room.list_bytes = std::clamp<std::int64_t>(most, 0, lists);
     room.far_bytes = lists - room.list_bytes;
   } else {

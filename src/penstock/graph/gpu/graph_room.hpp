@@ -44,9 +44,12 @@ inline constexpr std::int64_t kCentralityVertexBytes = 33;
 inline constexpr std::int64_t kCentralityPartBytes = 25, kCentralitySharedBytes = 25;
 /// What packed lists leave besides: counters, and what is allocated in whole pages.
 inline constexpr std::int64_t kPackedRoom = 16 << 20;
-/// The same of shortest paths from packed lists, beside the distances: a list, predecessors, bitmaps; and for the graph, small
-/// windows.
-inline constexpr std::int64_t kPathVertexBytes = 9, kPathRoom = 12 << 20;
+/// The same of shortest paths from packed lists: distances of 4 or 8 bytes, a list, bitmaps, and predecessors, if a call asks for them; and
+/// for the graph, small windows.
+constexpr std::int64_t path_vertex_bytes(int distance_bytes, bool predecessors) {
+  return distance_bytes + (predecessors ? 9 : 5);
+}
+inline constexpr std::int64_t kPathRoom = 12 << 20;
 /// What searches take for the pieces of long lists: of the frontier's, and of those that probes leave.
 constexpr std::int64_t cut_list_bytes(std::int64_t edges) { return edges / 31; }
 /// Searches keep at most one byte for so many bytes of edges: the sample, and then the lists of the largest hubs, which take
@@ -72,10 +75,9 @@ std::int64_t packed_list_room(std::int64_t vertices, std::int64_t edges, std::in
 /// of those that are read over the link. So there is room for it, unless it would take more than a share of the lists.
 inline constexpr std::int64_t kSampleBytes = 16;  // of a sample of 4
 std::int64_t packed_near_room(std::int64_t vertices, std::int64_t list_bytes, std::int64_t room);
-/// The same where they are for shortest paths alone, whose distances take so many bytes each: these, kPathVertexBytes, kPathRoom
-/// and 8 bytes for each piece of a cut list are left.
+/// The same where they are for shortest paths alone: path_vertex_bytes(), kPathRoom and 8 bytes for each piece of a cut list are left.
 std::int64_t packed_path_room(std::int64_t vertices, std::int64_t edges, std::int64_t left,
-                              int distance_bytes);
+                              std::int64_t vertex_bytes);
 /// The bytes that a search's cache of the longest lists may take beside its sample, the table of where they are included;
 /// 0: there is none.
 std::int64_t search_cache_bytes(std::int64_t vertices, std::int64_t edges, std::int64_t sample_bytes,
@@ -93,6 +95,7 @@ struct GraphRoomRequest {
   std::int64_t shared_vertex = kSharedVertexBytes;  // and those of a part, for each vertex of the graph
   std::int64_t along_bytes = 0;  // of values along edges, such as lengths, which go where the edges go
   int distance_bytes = 0;        // packed lists are for shortest paths, with distances of 4 or 8 bytes
+  bool predecessors = true;      // for which shortest paths have room
 };
 
 /// What a graph and a search of it take. `far_bytes` stay in host memory, and come over the link where they are read.
