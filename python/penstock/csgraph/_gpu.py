@@ -23,6 +23,7 @@ from penstock.csgraph._room import (
     leaves,
     room_of_each,
     room_there,
+    sampled,
     sizes_there,
 )
 
@@ -314,7 +315,8 @@ def _partly(
     """As `_home`, where packed lists exceed the budget, too: those that stay in host memory are read over the link, an
     eighth of them twice at most, or with a sample the same share as of lists as they are. They pay once calls have
     taken so much longer over the link than that as packing takes. Samples answer for some graphs, whose calls take
-    less."""
+    less. A second search reads all columns for its sample: if the first one took more than an eighth of that pass, the
+    second one packs instead."""
     raw = room_there(graph, [gpu], each)
     asked = {"sample": 4} | asked
     packed = room_there(graph, [gpu], each, "packed", sizes_of_packed(graph), **asked)
@@ -341,6 +343,10 @@ def _partly(
     price = 0.0
     if derived.packed_lists is None:
         price = pack_seconds(graph) if cpu_packs(graph) else gpu_pack_seconds(graph, gpu)
+        a_pass = 4 * graph.nnz / _rate(graph, gpu)
+        again = known is not None and not (sampled(known) or cpu_packs(graph) or ahead)
+        if again and derived.link_seconds > a_pass / 8:
+            price -= a_pass
     if spared <= price:
         return "auto", (
             f"lists that exceed the budget packed, too, are packed when searches have taken {price:.2g} s longer over "
@@ -379,9 +385,8 @@ def _price(graph: csr_array, gpus: list[int]) -> float:
         return 0.0
     if cpu_packs(graph):
         return packing_seconds(graph)
-    there = derived.gpu_parts if several else derived.gpu_graph
-    sampled = there is not None and there[1].facts().get("sample_kind") == "highest_degree"
-    return gpu_pack_seconds(graph, gpus[0], len(set(gpus))) if sampled else 0.0
+    best = sampled(derived.gpu_parts if several else derived.gpu_graph)
+    return gpu_pack_seconds(graph, gpus[0], len(set(gpus))) if best else 0.0
 
 
 def note_link(graph: csr_array, there: Any, told: dict[str, Any]) -> None:

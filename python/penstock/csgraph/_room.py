@@ -73,6 +73,11 @@ def sizes_there(placed: Any) -> dict[str, int]:
     return {"packed_bytes": int(facts["packed_bytes"]), "head_bytes": int(facts["offset_bytes"])}
 
 
+def sampled(there: Any) -> bool:
+    """Whether a kept graph has its best sample, which searches do not make again."""
+    return there is not None and there[1].facts().get("sample_kind") == "highest_degree"
+
+
 def leaves(there: Any, vertex_bytes: int | None, shared_bytes: int = 0) -> bool:
     """Whether packed lists on a GPU, or lists on each of several, leave so much for each vertex (and for each of the
     whole graph), or cannot leave more."""

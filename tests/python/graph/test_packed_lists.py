@@ -119,12 +119,35 @@ def test_the_plan_for_a_budget(monkeypatch):
                 told = _gpu._home([a], [0])
                 assert told[0] == home, told
             assert "less of them packed" in told[1]
-    a._derived.link_calls = 0
+    # A second search that would read all columns for its sample packs instead, if the first one read its share.
+    monkeypatch.setattr(
+        _gpu, "room_there", lambda *x, **y: room_there(*x, **y) | {"sample_size": 4}
+    )
+    a._derived.link_calls, a_pass = 1, 4 * a.nnz / 25e9
+    with ps.options(device_memory=30_000_000):
+        for kind, seconds, home in (
+            ("first", 0.13, "packed"),
+            ("first", 0.12, "auto"),
+            ("highest_degree", 0.13, "auto"),
+        ):
+            a._derived.gpu_graph = (0, "auto", 30_000_000, 0), Sampled(kind)
+            a._derived.link_seconds = seconds * a_pass
+            assert _gpu._home([a], [0])[0] == home, (kind, seconds)
+    monkeypatch.setattr(_gpu, "room_there", room_there)
+    a._derived.link_calls, a._derived.gpu_graph = 0, None
     packed_lists(a)  # it is there: no search has to pay for it
     a._derived.link_seconds = 0.0
     with ps.options(device_memory=38_000_000):
         assert _gpu._home([a], [0])[0] == "packed"
         assert _gpu._home([a, a], [0])[0] == "auto"  # half of the budget each
+
+
+class Sampled:
+    def __init__(self, kind):
+        self.kind = kind
+
+    def facts(self):
+        return {"placement": "pinned", "sample_kind": self.kind, "gpu": 0, "used_bytes": 0}
 
 
 def test_calls_over_the_link_are_added_up(monkeypatch):
@@ -149,19 +172,13 @@ def test_what_packing_takes_beyond_the_next_search(monkeypatch):
     a = ps.generate.rmat(12, seed=1)
     sizes, columns = 2 * a.shape[0], 4 * a.nnz
 
-    class There:
-        kind = "first"
-
-        def facts(self):
-            return {"placement": "pinned", "sample_kind": self.kind}
-
     monkeypatch.setattr(_gpu, "link_up", lambda gpu: 25e9)
     for place in ("host", "pinned"):
         monkeypatch.setattr(ps.csr_array, "place", place)
         assert _gpu._price(a, [0]) == 0
         assert _gpu.gpu_pack_seconds(a, 0) == pytest.approx((sizes + columns) / 25e9)
         assert _gpu.gpu_pack_seconds(a, 0, 2) == pytest.approx(_gpu.gpu_pack_seconds(a, 0) / 2)
-    there = There()
+    there = Sampled("first")
     a._derived.gpu_graph = ((0, "auto", 0), there)
     assert _gpu._price(a, [0]) == 0
     there.kind = "highest_degree"
