@@ -105,6 +105,7 @@ def ranks(graph: csr_array, on: OnLists, arguments: tuple[Any, ...], given: Any)
     found, *rest, told = run(
         there, out, *arguments, symmetric, how.access, how.counted, to.at() if to else None
     )
+    lists._derived.reads_of_paths += max(0, rest[0] - 1)  # each step reads all; one is counted
     note_link(lists, there, told)
     report("pagerank", there, told)
     return (to.filled(found) if to else found, *rest), f"gpu {gpus[0]}"

@@ -188,7 +188,7 @@ def test_what_several_gpus_are_asked(gpus, monkeypatch):
     monkeypatch.setattr(_core, "triangles_parts", lambda *_, **__: (7, counts, told))
     monkeypatch.setattr(_core, "orient_edges_gpu", lambda *_: None)  # the CPU orients
     how = GpuOptions(placement="packed")
-    graph = without_repeats(a)
+    graph, reads = without_repeats(a), 0
     for device, kind in (([0, 1], "parts"), ([1], "graph")):
         asked.clear()
         assert ps.csgraph.pagerank(a, device=device, gpu_options=how) is ranks
@@ -197,6 +197,8 @@ def test_what_several_gpus_are_asked(gpus, monkeypatch):
         where = device if kind == "parts" else device[0]
         wanted = [(kind, a.nnz, where, "packed"), (kind, graph.nnz, where, "packed")]
         assert asked == wanted
+        reads += 2  # of three steps, beside the call itself
+        assert a.T.formed()._derived.reads_of_paths == reads
     asked.clear()
     assert ps.csgraph.triangle_count(a, device=[0, 1], gpu_options=how) == 7
     assert ps.csgraph.triangles(a, device=[0, 1], gpu_options=how) is counts
