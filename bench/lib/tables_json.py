@@ -119,41 +119,36 @@ def _flat(value: Any) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
-def _lines(value: Any, indent: str = "") -> str:
+def _lines(value: Any) -> str:
     """On one line what is short. Of a long dict all plain fields share a line, and each other field begins one. A row
-    of a table is one line, however long."""
-    flat, deeper = _flat(value), indent + " "
-    if not isinstance(value, (dict, list)) or len(flat) + len(indent) <= _WIDTH:
+    of a table is one line, however long. Lines are not indented, which would take a twentieth of a file."""
+    flat = _flat(value)
+    if not isinstance(value, (dict, list)) or len(flat) <= _WIDTH:
         return flat
     if isinstance(value, list):
         if not any(isinstance(item, (dict, list)) for item in value):
             return flat
-        items = [f"{deeper}{_lines(item, deeper)}" for item in value]
-        return "[\n" + ",\n".join(items) + f"\n{indent}]"
+        return "[\n" + ",\n".join(map(_lines, value)) + "\n]"
     if set(value) == {"table", "rows"}:
-        return _table_lines(value, indent)
+        return _table_lines(value)
     plain = {
         key: item for key, item in value.items() if not (item and isinstance(item, (dict, list)))
     }
-    items = [deeper + _flat(plain)[1:-1]] if plain else []
-    items += [
-        f"{deeper}{_flat(key)}:{_lines(item, deeper)}"
-        for key, item in value.items()
-        if key not in plain
-    ]
-    return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    items = [_flat(plain)[1:-1]] if plain else []
+    items += [f"{_flat(key)}:{_lines(item)}" for key, item in value.items() if key not in plain]
+    return "{\n" + ",\n".join(items) + "\n}"
 
 
-def _table_lines(table: dict[str, Any], indent: str) -> str:
-    rows, deeper = table["rows"], indent + " "
+def _table_lines(table: dict[str, Any]) -> str:
+    rows = table["rows"]
     if isinstance(rows, dict):
-        items = [f"{deeper}{_flat(name)}:{_flat(cells)}" for name, cells in rows.items()]
+        items = [f"{_flat(name)}:{_flat(cells)}" for name, cells in rows.items()]
         begin, end = "{", "}"
     else:
-        items = [deeper + _flat(cells) for cells in rows]
+        items = [_flat(cells) for cells in rows]
         begin, end = "[", "]"
     head = f'{{"table":{_flat(table["table"])},"rows":{begin}\n'
-    return head + ",\n".join(items) + f"\n{indent}{end}}}"
+    return head + ",\n".join(items) + f"\n{end}}}"
 
 
 def dumps(data: dict[str, Any]) -> str:
