@@ -8,6 +8,7 @@ from typing import Any
 from lib.paper_tables import Figures, Report, good, markdown, save_figures
 from lib.plot_ratios import COLOURS
 
+from studies.structure import goals, several
 from studies.structure.parts import ALGORITHM_NAMES, tables
 
 _WAYS = {"in_core": "in core", "default": "default, within the budget", "aligned": "EMOGI's method",
@@ -48,6 +49,8 @@ def save_all(data: Report, folder: Path, name: str = "structure") -> list[Path]:
 
 
 def body(name: str, data: Report, pictures: str) -> list[str]:
-    """Figures and tables in Markdown; `pictures`: the folder of the figures, seen from the page."""
+    """Figures, tables and goals in Markdown; `pictures`: the folder of the figures, seen from the page. Goals are
+    computed anew: a report of before has those of its time."""
+    data = {**data, "targets": goals.targets(data, ALGORITHM_NAMES) + several.targets(data)}
     figures = [(FIGURES[part][0], f"{pictures}/{name}_{part}.svg") for part in shown(data)]
     return markdown(data, tables(data), figures)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from penstock._choices import ACCESS_POLICIES, EDGE_PLACEMENTS
 from penstock._plan.options import parse_bytes
 
@@ -39,7 +41,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 
 
 def check_names(methods: tuple[str, ...] = (), **given: Any) -> None:
-    """Raises ValueError, with the choices, for an argument that is none of them; `methods` are those of `method`.
+    """Raises ValueError, with the choices, for an argument that is none of them, and TypeError for one of another type;
+    `methods` are those of `method`.
 
     >>> check_names(access="auto", sample=4)
     >>> check_names(("auto", "top_down"), method="sideways")
@@ -49,8 +52,12 @@ def check_names(methods: tuple[str, ...] = (), **given: Any) -> None:
     """
     for name, value in given.items():
         choices = methods if name == "method" else _CHOICES[name]
+        words = ", ".join(map(str, choices))
+        wanted = type(choices[0])
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            what = "text" if wanted is str else "an integer"
+            raise TypeError(f"{name}={value!r} is not {what}: choose one of {words}")
         if value not in choices:
-            words = ", ".join(map(str, choices))
             raise ValueError(f"{name}={value!r} is unknown: choose one of {words}")
 
 
@@ -73,7 +80,7 @@ class GpuOptions:
         Where the edges, and the lengths of `sssp`, are for a GPU (min-2020, figure 9, compares them). "auto": in
         device memory where they fit, else in place, their pages locked. "packed": lists of 4 to 17 bits an edge, and
         for `sssp` the bits of its length, in device memory; `sssp` reads them on one GPU, the others on several, too.
-        The GPU packs them once; where they exceed the budget the CPU does, and the rest of them is in pinned memory
+        The GPU packs them once, the CPU where a list does not ascend; what exceeds the budget is in pinned memory
         (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one. Triangles are
         counted over packed lists of oriented edges. Packed lists of `louvain` and `label_propagation` have no weights.
     sample : 0, 4, 8 or 16, optional
@@ -87,8 +94,9 @@ class GpuOptions:
         `ps.record` tells the bytes and requests for edges that a GPU made: slower, by instrumented kernels. Triangles
         are then counted over whole lists, as they are where an `access` is named.
 
-    Raises ValueError for a value that is none of these, and TypeError for a `counted` that is no bool. A function
-    raises ValueError for options where it runs on the CPU, and for a field that it does not read.
+    Raises ValueError for a value that is none of these, and TypeError for one of another type: names are text, `sample`
+    is an integer and `counted` a bool. A function raises ValueError for options where it runs on the CPU, and for a
+    field that it does not read.
 
     >>> import penstock as ps
     >>> ps.csgraph.GpuOptions(placement="pinned", cache="1MiB")
@@ -116,6 +124,8 @@ class GpuOptions:
                 "read by access='packed', others by the others; leave one of the two out"
             )
         if self.sample is not None:
+            if isinstance(self.sample, np.integer):
+                object.__setattr__(self, "sample", int(self.sample))
             check_names(sample=self.sample)
         if self.cache is not None:
             object.__setattr__(self, "cache", parse_bytes(self.cache, "cache"))
