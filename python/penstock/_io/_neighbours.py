@@ -6,6 +6,7 @@ not the packed form that products stream (`_packed`), which is read from end to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def _of_gpu(graph: csr_array) -> Any:
 
 def lists_to_save(a: csr_array, wanted: bool | None) -> Any:
     """`wanted`: None for lists that a matrix was opened with, True for those or new ones, False for none."""
-    if wanted not in (None, True, False):
+    if not (wanted is None or isinstance(wanted, (bool, np.bool_))):
         raise ValueError(f"lists={wanted!r}: give None, True or False")
     known = a._derived.packed_lists
     if wanted is None:
@@ -102,10 +103,17 @@ def _is_word(n: Any) -> bool:
 
 
 def open_lists(
-    at: Folder, said: dict[str, Any], a: csr_array, check: str, crc32: dict[str, int]
+    at: Folder,
+    said: dict[str, Any],
+    a: csr_array,
+    check: str,
+    crc32: dict[str, int],
+    sums: Callable[[dict[str, np.ndarray]], None],
 ) -> Any:
-    """The mapped lists; `check`: as of `csr_array._from_parts`, and "all" also compares them with the matrix."""
-    arrays = []
+    """The mapped lists; `check`: as of `csr_array._from_parts`, and "all" also compares them with the matrix. `sums`
+    raises for an array that has not its checksum: it is called for "all", and to name the file of lists that prove to
+    be damaged."""
+    arrays: dict[str, np.ndarray] = {}
     for name, dtype in FILES.items():
         if not at.has(f"{name}.npy"):
             raise broken(at.path, f"has no {name}.npy: {REMEDY}")
@@ -117,21 +125,27 @@ def open_lists(
             raise broken(
                 at.file(f"{name}.npy"), f"is {array.dtype}, not {np.dtype(dtype)}: {REMEDY}"
             )
-        arrays.append(array)
+        arrays[name] = array
     told = (a.nnz, said["tables"], said["table_bits"], said["repeats"], said["sorted"])
-    path = at.file("lists_words.npy")
-    if arrays[1].size != a.shape[0] or a.shape[0] != a.shape[1]:
+    path = at.file("lists_*.npy")  # what is decoded goes through all of them
+    heads = arrays["lists_heads"].size
+    if heads != a.shape[0] or a.shape[0] != a.shape[1]:
         raise broken(
             at.file("lists_heads.npy"),
-            f"has {arrays[1].size} entries, the header says shape {a.shape}: {REMEDY}",
+            f"has {heads} entries, the header says shape {a.shape}: {REMEDY}",
         )
+    if check == "all":
+        sums(arrays)
     try:
-        lists = _core.PackedLists.from_arrays(*arrays, told, mapped=True, check=check, source=path)
+        lists = _core.PackedLists.from_arrays(
+            *arrays.values(), told, mapped=True, check=check, source=path
+        )
         if check == "all":
             lists.require_lists_of(a._core)
             if said["symmetric"] and not _core.has_symmetric_pattern(a._core):
                 raise ValueError("the header says that the pattern is symmetric, and it is not")
     except ValueError as error:
+        sums(arrays)
         if str(error).startswith(path):
             raise
         raise broken(path, f"{error}: {REMEDY}") from error

@@ -92,11 +92,14 @@ def _packed_in(graph: csr_array) -> Any:
 
 
 def for_cpu(wanted: str, on_gpu: bool, function: str, options: bool = True) -> str:
-    """`wanted`, checked. ValueError where a GPU searches, for which `gpu_options` says how if the function has them.
+    """`wanted`, checked: TypeError for what is no text. ValueError for another name, and where a GPU searches, for
+    which `gpu_options` says how if the function has them.
 
     >>> for_cpu("auto", False, "bfs")
     'auto'
     """
+    if not isinstance(wanted, str):
+        raise TypeError(f"lists={wanted!r} is not text: choose one of {', '.join(CHOICES)}")
     if wanted not in CHOICES:
         raise ValueError(f"lists={wanted!r} is unknown: choose one of {', '.join(CHOICES)}")
     if on_gpu and wanted != "auto":

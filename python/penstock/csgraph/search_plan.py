@@ -9,17 +9,18 @@ from penstock import _core
 from penstock._choices import EDGE_PLACEMENTS
 from penstock._matrix.csr import csr_array
 from penstock._plan.machine import LOCKS, Machine, this_machine
-from penstock._plan.model import use
 from penstock._plan.report import human_bytes, lines_of
 from penstock._plan.schedules import gpu_count
+from penstock.csgraph import _paths_gpu, _ranks_gpu, _search_model
 from penstock.csgraph._gpu import (
+    ON_ITS_GPU,
     chosen_gpus,
     gpu_pack_seconds,
     knows_gpu_graph,
     lists_of_paths,
     settle_home,
 )
-from penstock.csgraph._graph import as_graph
+from penstock.csgraph._graph import as_graph, readable, vertex
 from penstock.csgraph._lists import cpu_lists, for_cpu, raw_bytes
 from penstock.csgraph._one_way import settle_one_way
 from penstock.csgraph._packed_paths import asked_of_room, first_paths_seconds, settle_paths
@@ -28,6 +29,7 @@ from penstock.csgraph._paths_gpu import may_pull, placement_without_room
 from penstock.csgraph._ranks_gpu import RANK_PART_BYTES
 from penstock.csgraph._room import leaves, room_of_each, room_there, sizes_there
 from penstock.csgraph.gpu_options import GpuOptions, settled
+from penstock.csgraph.page_rank import _edges
 from penstock.csgraph.shortest_paths import weights_of
 
 FUNCTIONS = ("bfs", "connected_components", "sssp", "betweenness_centrality", "pagerank")
@@ -42,7 +44,7 @@ _TAKES = {
     ),
     "pagerank": (_RANK_BYTES, (RANK_PART_BYTES, _RANK_BYTES)),
 }
-_SECTOR = 32  # bytes: a list that comes over the link is read in whole sectors, at both of its ends
+_RANK_ARGUMENTS = (None, None, None, 0.85, 1e-6, 100)  # of PageRank as it is called without any
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,13 @@ class SearchPlan:
     budget : bytes that the graph may take of each GPU; gpu_bytes: what it takes there, by name (offsets, lists, sample,
         cache, vertices; the last are a search's arrays and its results)
     link_bytes : so many come over the link where a search reads every list once that is not on a GPU, in whole
-        sectors. Searches mostly read fewer; of a graph with many levels, bottom-up steps may read a list again
+        sectors. Searches mostly read fewer
+    most_link_bytes : of "bfs", from one source: what a search with `access="auto"` reads over the link at most: all
+        these lists once, an eighth of them, and 16 MiB. 0 for other functions, and where no list comes over the link
     seconds : predicted, of one search that reads every list once, which is half of a source of betweenness, and a step
-        of PageRank; None where a disk binds, which nobody has measured.
+        of PageRank; None where a disk binds, which nobody has measured. On GPUs within a factor of about 2 where most
+        lists are there and the graph has some dozens of levels. Graphs of many levels, such as roads, take longer:
+        levels are not known before. The way of results back to the host is not counted
         first_call_seconds: once before it, for packing, locking pages and moving what stays
     binding : the resource that takes longest; uses: a dictionary of bytes, bandwidth and seconds for each
     figures : where the bandwidths come from
@@ -72,6 +78,7 @@ class SearchPlan:
     budget: int = 0
     gpu_bytes: dict[str, int] = field(default_factory=dict)
     link_bytes: int = 0
+    most_link_bytes: int = 0
     seconds: float | None = None
     first_call_seconds: float = 0.0
     binding: str = ""
@@ -92,8 +99,13 @@ class SearchPlan:
             parts = ", ".join(f"{human_bytes(n)} {name}" for name, n in self.gpu_bytes.items() if n)
             each = "Each GPU takes" if len(gpus) > 1 else "The GPU takes"
             lines.append(f"{each} {parts}, within a budget of {human_bytes(self.budget)}.")
+            if sum(self.gpu_bytes.values()) > self.budget:
+                lines[-1] = f"{each} {parts}, of a budget of {human_bytes(self.budget)}."
+                lines.append(
+                    "This exceeds the budget: expect MemoryError, or allow more device_memory."
+                )
             lines.append(
-                f"All lists over the link are {human_bytes(self.link_bytes)}; a search mostly reads fewer."
+                f"All lists over the link are {human_bytes(self.link_bytes)}; {self._most()}."
                 if self.link_bytes
                 else "No list comes over the link."
             )
@@ -103,12 +115,24 @@ class SearchPlan:
             lines.append(
                 f"Predicted: {self.seconds * 1e3:.3g} ms where every list is read once; {self.binding} binds."
             )
+            if self.function in _search_model.OF_LEVELS:
+                lines.append("A graph of many levels, such as a road network, takes longer.")
         lines += lines_of(self.uses)
         if self.first_call_seconds:
             lines.append(f"Before the first search: {self.first_call_seconds * 1e3:.3g} ms.")
         if self.figures:
             lines.append(f"Bandwidths: {self.figures}.")
         return "\n".join(lines)
+
+    def _most(self) -> str:
+        if self.most_link_bytes:
+            return (
+                f"a search reads at most {human_bytes(self.most_link_bytes)}, and mostly much less"
+            )
+        return {
+            "pagerank": "each step reads them",
+            "betweenness_centrality": "both passes of each source read them",
+        }.get(self.function, "a search mostly reads fewer")
 
     __repr__ = __str__
 
@@ -149,7 +173,8 @@ def explain(
         estimate. Times are those of the slowest resource, where every list is read once; searches that stop early in
         lists, or find most vertices by samples, read fewer.
 
-    Raises ValueError for another function, and what that function raises for its arguments.
+    Raises ValueError for another function, and what that function raises for A and these arguments, its others left
+    out: lengths and weights are looked at, once. PageRank on a GPU is that of a pattern: explain it of one.
 
     The decisions are those of the functions themselves: the same code makes them, for a call and for its explanation.
 
@@ -162,23 +187,39 @@ def explain(
     if function not in FUNCTIONS:
         raise ValueError(f"function={function!r} is unknown: choose one of {', '.join(FUNCTIONS)}")
     graph = as_graph(A, function)
-    gpus = chosen_gpus(graph, device)
+    if function == "sssp":
+        on = _paths_gpu.chosen(graph, function, device, gpu_options)
+        gpus = [] if on is None else [on.gpu]
+    else:
+        gpus = chosen_gpus(graph, device)
     how = settled(gpu_options, function, bool(gpus))
-    for_cpu(lists, bool(gpus), function)
+    for_cpu(lists, bool(gpus), function, options=function not in _ONE_WAY)
     if function == "pagerank" and device is None and gpu_options is None:
         raise ValueError(
             'pagerank without device takes products, which A.explain(x) is for: name a GPU or "cpu"'
         )
-    if function in _ONE_WAY:
-        if lists != "auto":
-            raise ValueError(
-                f"{function} reads the lists of A as they are: leave lists={lists!r} out"
-            )
-        if len(gpus) > 1 and function == "sssp":
-            raise ValueError(f"{function} runs on one GPU: give one of device={device!r}")
+    if function in _ONE_WAY and lists != "auto":
+        raise ValueError(f"{function} reads the lists of A as they are: leave lists={lists!r} out")
+    _require_searchable(graph, function, device, gpu_options, how, bool(gpus))
+    if len(gpus) > 1 and graph.place == "device":
+        raise ValueError(ON_ITS_GPU)
     if not gpus:
         return _on_cpu(graph, function, lists)
     return _on_gpus(graph, function, gpus, how)
+
+
+def _require_searchable(
+    graph: csr_array, function: str, device: Any, given: Any, how: GpuOptions, on_gpu: bool
+) -> None:
+    """Raises what the function raises for lengths and weights, and for a graph without vertices, by its own checks."""
+    if function in ("bfs", "sssp"):
+        vertex(graph, 0)
+    if function == "sssp":
+        weights_of(graph, mirrored=on_gpu and may_pull(how))
+    elif function == "pagerank":
+        _ranks_gpu.chosen(graph, True, device, given, _RANK_ARGUMENTS)
+        if not on_gpu:
+            _edges(readable(graph), True)
 
 
 def _lengths(graph: csr_array, function: str) -> int:
@@ -191,14 +232,9 @@ def _lengths(graph: csr_array, function: str) -> int:
 def _on_cpu(graph: csr_array, function: str, wanted: str) -> SearchPlan:
     told = cpu_lists(graph, "raw" if function in _ONE_WAY else wanted, _lengths(graph, function))
     packed = told.kind == "packed"
-    read = _core.machine()["host_read"]
     moved = packed_bytes(graph) if packed else raw_bytes(graph)
     moved += _lengths(graph, function)
-    edge = _core.read_cost(packed)[2] * 1e-9
-    uses = [
-        use("host memory", moved, moved / read),
-        use("CPU", moved, graph.nnz * edge / _core.num_threads()),
-    ]
+    uses = _search_model.on_cpu(function, graph.shape[0], graph.nnz, moved, packed)
     slowest = max(uses, key=lambda u: u["seconds"])
     disk, reason = told.on_disk, told.reason
     if function in _ONE_WAY:
@@ -293,14 +329,21 @@ def _told(
     far = room["far_bytes"] * several
     paths = function == "sssp"
     arrays = 2 if paths and graph.dtype.kind != "b" and lists != "packed" else 1
-    link = far + (arrays * 2 * (_SECTOR - 4) * graph.shape[0] if far else 0)
-    if lists != "packed":
-        link = min(link, arrays * _SECTOR * graph.nnz)
-    up, read = machine.together(several, "up"), machine.gpus[gpus[0]].device_read
-    there = room["used_bytes"] - room["cache_bytes"]
-    uses = [use("device memory", there, there / read)]
-    if link:
-        uses.append(use("host link, up", link, link / up))
+    size, packed = (graph.shape[0], graph.nnz), lists == "packed"
+    link = _search_model.link_bytes(far, *size, packed=packed, near=resident, arrays=arrays)
+    most = _search_model.most_link_bytes(far, *size, packed=packed) if function == "bfs" else 0
+    up = machine.together(several, "up")
+    uses = _search_model.on_gpus(
+        function,
+        graph.nnz,
+        packed,
+        there=room["used_bytes"] - room["cache_bytes"],
+        lists=resident + far,
+        link=link,
+        device_read=machine.gpus[gpus[0]].device_read,
+        up=up,
+        gpus=len(set(gpus)),
+    )
     slowest = max(uses, key=lambda u: u["seconds"])
     if lists == "device" and reason != "asked for":
         reason = "the lists fit the budget as they are"
@@ -336,6 +379,7 @@ def _told(
             "vertices": room["vertex_bytes"],
         },
         link_bytes=link,
+        most_link_bytes=most,
         seconds=slowest["seconds"],
         first_call_seconds=setup,
         binding=slowest["resource"],

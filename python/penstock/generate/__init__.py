@@ -1,9 +1,12 @@
 """Matrices and graphs made on the spot: seeded, and the same for any number of threads.
 
 Every function returns a `csr_array` with sorted rows and, but for `lift`, without duplicates. `dtype` is `bool` (a
-pattern, which stores no values), `float32` or `float64`. Bad arguments raise ValueError before
-anything is allocated; a matrix that cannot fit the free memory raises MemoryError. `rmat`,
+pattern, which stores no values), `float32` or `float64`. Bad arguments raise ValueError, and those of another type
+TypeError, before anything is allocated; a matrix that cannot fit the free memory raises MemoryError. `rmat`,
 `uniform` and `lift` also run on a GPU (`device`) and make the same matrices there, bit for bit.
+
+No vertices, rows or groups make an empty matrix, where the model has one: `rmat`, `bter` and `barabasi_albert` need
+some. Ranks (`ps.dist`) make no empty one.
 
 `lift` makes a graph of any size that has the structure of a real one. `barabasi_albert`, `planted_partition`,
 `random_geometric`, `stochastic_block` and `watts_strogatz` are models that NetworkX has, too: the same

@@ -8,7 +8,16 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.generate._arguments import flag, integer, real, seed_of, value_type, wrap
+from penstock.generate._arguments import (
+    extent,
+    flag,
+    integer,
+    numbers,
+    real,
+    seed_of,
+    value_type,
+    wrap,
+)
 
 
 def bter(
@@ -68,13 +77,16 @@ def bter(
             )
         counts = bter_degrees(2**scale, 2 * real("edge_factor", edge_factor), max_degree)
     else:
-        counts = np.asarray(degrees)
-        if counts.ndim != 1 or (counts.size and counts.dtype.kind not in "iu"):
+        counts = numbers("degrees", degrees, "iu")
+        if counts.ndim != 1:
             raise ValueError("degrees must be a 1-D array of integers: the vertices of each degree")
+    if not counts.any():
+        raise ValueError("degrees counts no vertices: give one or more")
     if clustering_per_degree is None:
         profile = bter_clustering(counts, max_clustering, clustering)
     else:
-        profile = np.asarray(clustering_per_degree, dtype=np.float64)
+        given = numbers("clustering_per_degree", clustering_per_degree)
+        profile = given.astype(np.float64)
         if profile.ndim != 1:
             raise ValueError(
                 "clustering_per_degree must be a 1-D array: one number for each degree"
@@ -102,7 +114,7 @@ def bter_degrees(vertices: int, average: float, max_degree: int | None = None) -
     >>> int(n.sum()), round(float(n @ range(len(n))) / 10_000, 1)
     (10000, 32.0)
     """
-    vertices = integer("vertices", vertices)
+    vertices = extent("vertices", vertices, 1)
     if max_degree is None:
         max_degree = min(int(10 * max(vertices, 0) ** 0.5), 100_000, vertices - 1)
     counts = _core.ideal_degrees(
@@ -127,7 +139,7 @@ def bter_clustering(
     >>> round(float(sum(w * x for w, x in zip(wedges, c)) / sum(wedges)), 3)
     0.15
     """
-    counts = np.asarray(degrees, dtype=np.int64).tolist()
+    counts = numbers("degrees", degrees, "iu").astype(np.int64).tolist()
     profile = _core.ideal_clustering(
         counts, real("max_clustering", max_clustering), real("clustering", clustering)
     )

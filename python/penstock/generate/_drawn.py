@@ -10,8 +10,10 @@ from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.generate._arguments import (
     at_most_32_bits,
+    extent,
     flag,
     integer,
+    least_of,
     on_gpu,
     real,
     seed_of,
@@ -104,17 +106,20 @@ def uniform(
 ) -> csr_array:
     """Entries at independent uniform positions (Erdos-Renyi), values uniform in (0, 1].
 
-    `nnz_per_row` is the mean before duplicates are merged; `cols` is `rows` unless given. `device`
+    `nnz_per_row` is the mean before duplicates are merged, at most `cols`, which is `rows` unless given. `device`
     is a GPU that makes the same matrix in its own memory, as in `rmat`.
 
     >>> import penstock as ps
     >>> ps.generate.uniform(1000, 500, 4, seed=1).shape
     (1000, 500)
     """
-    rows = integer("rows", rows)
-    cols = rows if cols is None else integer("cols", cols)
+    rows = extent("rows", rows, least_of(_keep))
+    cols = rows if cols is None else extent("cols", cols, least_of(_keep))
     per_row = real("nnz_per_row", nnz_per_row)
-    how = (rows, cols, per_row, value_type(dtype), seed_of(seed))
+    if cols == 0 and per_row > 0:
+        raise ValueError(f"nnz_per_row = {per_row:g} in rows of no columns: give 0")
+    how = (max(rows, 1), max(cols, 1), per_row, value_type(dtype), seed_of(seed))
+    instead = None if rows and cols else (rows, cols)
     if device is None:
-        return wrap(_core.generate_uniform(*how, _keep))
-    return wrap(_core.generate_uniform_gpu(*how, **on_gpu(device))[0])
+        return wrap(_core.generate_uniform(*how, _keep), instead=instead)
+    return wrap(_core.generate_uniform_gpu(*how, **on_gpu(device))[0], instead=instead)

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.generate._arguments import integer, real, seed_of, value_type, wrap
+from penstock.generate._arguments import extent, integer, least_of, real, seed_of, value_type, wrap
 
 
 def banded(
@@ -32,7 +32,7 @@ def banded(
            [0, 1, 1, 1],
            [0, 0, 1, 1]])
     """
-    n = integer("n", n)
+    n = extent("n", n, least_of(_keep))
     if np.ndim(diagonals) == 0:
         half = integer("diagonals", diagonals)
         if not 0 <= half < max(n, 1):
@@ -42,7 +42,8 @@ def banded(
         offsets = list(range(-half, half + 1))
     else:
         offsets = [integer("a diagonal", d) for d in diagonals]
-    return wrap(_core.generate_banded(n, offsets, value_type(dtype), seed_of(seed), _keep))
+    made = _core.generate_banded(max(n, 1), offsets, value_type(dtype), seed_of(seed), _keep)
+    return wrap(made, instead=None if n else (0, 0))
 
 
 def advection_diffusion(
@@ -66,8 +67,9 @@ def advection_diffusion(
     ((1000, 1000), 6400)
     """
     a, b, c = real("a", a), real("b", b), real("c", c)
-    n = integer("n", n)
-    return wrap(_core.generate_advection_diffusion(n, a, b, c, value_type(dtype), _keep))
+    n = extent("n", n, least_of(_keep))
+    made = _core.generate_advection_diffusion(max(n, 1), a, b, c, value_type(dtype), _keep)
+    return wrap(made, instead=None if n else (0, 0))
 
 
 def laplacian(
@@ -85,9 +87,10 @@ def laplacian(
            [ 0., -1., -1.,  4.]])
     """
     extents = [shape] if np.ndim(shape) == 0 else list(shape)
-    sizes = [integer("an extent", e) for e in extents]
-    made = _core.generate_laplacian(sizes, value_type(dtype), _keep)
-    return wrap(made, symmetric=True if _keep is None else None)
+    sizes = [extent(f"extent {axis}", e, least_of(_keep)) for axis, e in enumerate(extents)]
+    empty = 0 in sizes
+    made = _core.generate_laplacian([1] * len(sizes) if empty else sizes, value_type(dtype), _keep)
+    return wrap(made, True if _keep is None else None, (0, 0) if empty else None)
 
 
 def road_grid(
@@ -115,7 +118,8 @@ def road_grid(
     >>> 2.8 < A.nnz / 10_000 < 3.2
     True
     """
-    nx, ny = integer("nx", nx), integer("ny", ny)
+    nx, ny = extent("nx", nx), extent("ny", ny)
     removed, diagonals = real("removed", removed), real("diagonals", diagonals)
-    made = _core.generate_road(nx, ny, removed, diagonals, value_type(dtype), seed_of(seed))
-    return wrap(made, symmetric=True)
+    sides = (nx, ny) if nx and ny else (1, 1)
+    made = _core.generate_road(*sides, removed, diagonals, value_type(dtype), seed_of(seed))
+    return wrap(made, True, None if nx and ny else (0, 0))

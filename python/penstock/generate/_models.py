@@ -9,7 +9,16 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.generate._arguments import flag, integer, real, seed_of, value_type, wrap
+from penstock.generate._arguments import (
+    extent,
+    flag,
+    integer,
+    numbers,
+    real,
+    seed_of,
+    value_type,
+    wrap,
+)
 
 
 @overload
@@ -64,11 +73,12 @@ def random_geometric(
     >>> A.shape, bool(np.allclose(A.data, np.hypot(*(xy[i] - xy[j]).T))), float(A.data.max()) <= 0.1
     ((1000, 1000), True, True)
     """
+    n = extent("n", n)
     made, xy = _core.generate_geometric(
-        integer("n", n), real("radius", radius), flag("scramble", scramble), value_type(dtype), seed_of(seed)
+        max(n, 1), real("radius", radius), flag("scramble", scramble), value_type(dtype), seed_of(seed)
     )  # fmt: skip
-    graph = wrap(made, symmetric=True)
-    return (graph, xy.reshape(-1, 2)) if flag("positions", positions) else graph
+    graph = wrap(made, True, None if n else (0, 0))
+    return (graph, xy.reshape(-1, 2)[:n]) if flag("positions", positions) else graph
 
 
 def barabasi_albert(n: int, m: int, *, dtype: Any = bool, seed: int = 0) -> csr_array:
@@ -83,7 +93,7 @@ def barabasi_albert(n: int, m: int, *, dtype: Any = bool, seed: int = 0) -> csr_
     n : int
         Vertices.
     m : int
-        Edges of each new vertex, 1 to n - 1.
+        Edges of each new vertex, 1 to n - 1: so n is 2 or more.
     dtype : bool, float32 or float64
         Weights, where wanted, are uniform in (0, 1].
 
@@ -92,9 +102,12 @@ def barabasi_albert(n: int, m: int, *, dtype: Any = bool, seed: int = 0) -> csr_
     >>> A.nnz == 2 * (4 + (10_000 - 5) * 4)
     True
     """
-    made = _core.generate_attachment(
-        integer("n", n), integer("m", m), value_type(dtype), seed_of(seed)
-    )
+    n, m = extent("n", n), integer("m", m)
+    if n < 2:
+        raise ValueError(
+            f"n = {n}: each new vertex joins m >= 1 of those before it: give 2 or more"
+        )
+    made = _core.generate_attachment(n, m, value_type(dtype), seed_of(seed))
     return wrap(made, symmetric=True)
 
 
@@ -125,17 +138,18 @@ def stochastic_block(
            [0, 0, 0, 0, 1],
            [0, 0, 0, 1, 0]])
     """
-    counts = [integer("a size", size) for size in sizes]
-    try:
-        table = np.asarray(p, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError("p is not an array of numbers: give one for each two groups") from None
-    if table.shape != (len(counts),) * 2:
-        raise ValueError(
-            f"p has shape {table.shape}: give {len(counts)} x {len(counts)} numbers, one for each two groups"
-        )
-    made = _core.generate_blocks(counts, table.ravel().tolist(), value_type(dtype), seed_of(seed))
-    return wrap(made, symmetric=True)
+    if isinstance(sizes, (str, bytes)) or not np.iterable(sizes):
+        raise TypeError(f"sizes = {sizes!r} is no sequence of integers: give one for each group")
+    counts = [extent(f"sizes[{group}]", size) for group, size in enumerate(sizes)]
+    table = numbers("p", p).astype(np.float64)
+    if table.shape != (len(counts),) * 2 and (counts or table.size):
+        give = f"{len(counts)} x {len(counts)} numbers, one for each two groups" if counts else "[]"
+        raise ValueError(f"p has shape {table.shape} for {len(counts)} sizes: give {give}")
+    vertices = any(counts)
+    table = table if counts else np.zeros((1, 1))
+    sized = counts if vertices else [1] * len(table)
+    made = _core.generate_blocks(sized, table.ravel().tolist(), value_type(dtype), seed_of(seed))
+    return wrap(made, True, None if vertices else (0, 0))
 
 
 def planted_partition(
@@ -159,11 +173,12 @@ def planted_partition(
     >>> A.shape, 14 < A.nnz / 5000 < 15.5
     ((5000, 5000), True)
     """
+    groups, size = extent("groups", groups), extent("size", size)
+    all_of = (groups, size) if groups and size else (1, 1)
     made = _core.generate_planted(
-        integer("groups", groups), integer("size", size), real("p_in", p_in), real("p_out", p_out),
-        value_type(dtype), seed_of(seed),
-    )  # fmt: skip
-    return wrap(made, symmetric=True)
+        *all_of, real("p_in", p_in), real("p_out", p_out), value_type(dtype), seed_of(seed)
+    )
+    return wrap(made, True, None if groups and size else (0, 0))
 
 
 def watts_strogatz(n: int, k: int, p: float, *, dtype: Any = bool, seed: int = 0) -> csr_array:
@@ -178,7 +193,7 @@ def watts_strogatz(n: int, k: int, p: float, *, dtype: Any = bool, seed: int = 0
     n : int
         Vertices.
     k : int
-        Neighbours on the ring, 0 to n - 1.
+        Neighbours on the ring, 0 to n - 1 (0 of no vertices).
     p : float
         Probability that an edge gets another end.
     dtype : bool, float32 or float64
@@ -189,7 +204,8 @@ def watts_strogatz(n: int, k: int, p: float, *, dtype: Any = bool, seed: int = 0
     >>> A.nnz, round(ps.csgraph.transitivity(A), 1)
     (100000, 0.5)
     """
-    made = _core.generate_small_world(
-        integer("n", n), integer("k", k), real("p", p), value_type(dtype), seed_of(seed)
-    )
-    return wrap(made, symmetric=True)
+    n, k = extent("n", n), extent("k", k)
+    if n == 0 and k > 0:
+        raise ValueError(f"k = {k}: a graph of no vertices has no ring: give 0")
+    made = _core.generate_small_world(max(n, 1), k, real("p", p), value_type(dtype), seed_of(seed))
+    return wrap(made, True, None if n else (0, 0))

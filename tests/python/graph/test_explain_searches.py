@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 from penstock._io._neighbours import packed_lists
-from penstock.csgraph import GpuOptions, _gpu, _lists, _packing
+from penstock._plan.report import human_bytes
+from penstock.csgraph import GpuOptions, _gpu, _lists, _packing, search_plan
 from penstock.csgraph._packed_paths import pack_paths_seconds, path_lists
+from penstock.csgraph._search_model import kernel_seconds
 from penstock.csgraph.shortest_paths import weights_of
 
 import penstock as ps
@@ -47,8 +49,12 @@ def test_all_on_the_gpu(fresh, gpus):
     assert plan.lists == "device" and plan.device == (0,) and plan.link_bytes == 0
     assert plan.reason == "the lists fit the budget as they are"
     assert plan.gpu_bytes["lists"] == 4 * fresh.nnz and plan.gpu_bytes["sample"] == 16 * n
-    assert plan.binding == "device memory" and "No list comes over the link." in str(plan)
-    assert plan.seconds == pytest.approx(sum(plan.gpu_bytes.values()) / MEMORY)
+    assert plan.most_link_bytes == 0 and "No list comes over the link." in str(plan)
+    spent = {u["resource"]: u["seconds"] for u in plan.uses}
+    assert spent["device memory"] == pytest.approx(sum(plan.gpu_bytes.values()) / MEMORY)
+    assert plan.binding == "GPU" and plan.seconds == spent["GPU"]
+    assert plan.seconds == kernel_seconds("bfs", fresh.nnz, False, MEMORY)
+    assert "many levels, such as a road network, takes longer" in str(plan)
     assert plan.first_call_seconds == pytest.approx((4 * fresh.nnz + 8 * (n + 1)) / LINK)
 
 
@@ -60,6 +66,13 @@ def test_over_the_link_and_then_packed(fresh, gpus):
         assert "packed when searches have taken" in plan.reason
         assert 4 * fresh.nnz <= plan.link_bytes <= 32 * fresh.nnz
         assert plan.binding == "host link, up"
+        assert plan.most_link_bytes == plan.link_bytes + fresh.nnz // 2 + (16 << 20)
+        assert f"a search reads at most {human_bytes(plan.most_link_bytes)}" in str(plan)
+        other = ps.csgraph.explain(fresh, "connected_components", device=0)
+        assert other.link_bytes > 0 == other.most_link_bytes
+        assert "a search mostly reads fewer" in str(other)
+        ranks = ps.csgraph.explain(fresh, "pagerank", device=0)
+        assert ranks.link_bytes > 0 and "each step reads them" in str(ranks)
         assert plan.seconds == pytest.approx(plan.link_bytes / LINK)
         fresh._derived.row_order = None
         plan = ps.csgraph.explain(fresh, "bfs", device=0)
@@ -75,7 +88,9 @@ def test_over_the_link_and_then_packed(fresh, gpus):
         lists = packed_lists(fresh).facts()
         assert plan.link_bytes > 0 and "stay in host memory" in plan.reason
         far = lists["bytes"] - lists["head_bytes"] - plan.gpu_bytes["lists"]
-        assert plan.link_bytes == far + 56 * fresh.shape[0]
+        lists_there = -(-fresh.shape[0] * far // (far + plan.gpu_bytes["lists"]))
+        assert plan.link_bytes == far + 56 * lists_there
+        assert plan.most_link_bytes == far + 56 * fresh.shape[0] + far // 8 + (16 << 20)
         assert sum(plan.gpu_bytes.values()) <= 30_000_000
 
 
@@ -236,7 +251,63 @@ def test_refusals(fresh, gpus):
         explain(fresh, "sssp", device="cpu", lists="packed")
     with pytest.raises(ValueError, match="packed lists are not cached, so cache=1000000"):
         explain(fresh, "sssp", device=0, gpu_options=GpuOptions(placement="packed", cache="1MB"))
-    with pytest.raises(ValueError, match="sssp runs on one GPU"):
-        explain(fresh, "sssp", device=[0, 1])
+    for wanted in ([0, 1], [0]):  # as the function
+        with pytest.raises(TypeError, match="is not one device"):
+            explain(fresh, "sssp", device=wanted)
     with pytest.raises(ValueError, match="lists='packed' is for the CPU"):
         explain(fresh, "bfs", device=0, lists="packed")
+
+
+FAULTY = {
+    "negative": [1.0, -2.0],
+    "nan": [1.0, np.nan],
+    "infinite": [1.0, np.inf],
+    "complex": [1 + 1j, 2],
+    "float32": np.float32([1, -1]),
+    "sound": [1.0, 2.0],
+    "pattern": [True],
+}
+
+
+def raised(call):
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        return type(error), str(error)
+    return None
+
+
+@pytest.mark.parametrize("function", search_plan.FUNCTIONS)
+def test_raises_what_the_function_raises(function):
+    search, explain = getattr(ps.csgraph, function), ps.csgraph.explain
+    rng = np.random.default_rng(3)
+    for name, values in FAULTY.items():
+        a = ps.csr_array((np.resize(values, 60), rng.integers(0, 30, (2, 60))), shape=(30, 30))
+        told = raised(lambda a=a: explain(a, function, device="cpu"))
+        assert told == raised(lambda a=a: search(a, device="cpu")), name
+        faulty = {
+            "sssp": "negative nan complex float32",
+            "pagerank": "negative nan infinite complex float32",
+        }
+        assert (told is not None) == (name in faulty.get(function, "").split()), (name, told)
+    for shape in ((0, 0), (2, 3)):
+        a = ps.csr_array(shape)
+        told = raised(lambda a=a: explain(a, function, device="cpu"))
+        assert told == raised(lambda a=a: search(a, device="cpu"))
+
+
+def test_a_budget_that_is_exceeded(fresh, gpus):
+    with ps.options(device_memory=1_000_000):
+        plan = ps.csgraph.explain(fresh, "bfs", device=0)
+    assert sum(plan.gpu_bytes.values()) > plan.budget == 1_000_000
+    assert "This exceeds the budget: expect MemoryError, or allow more device_memory." in str(plan)
+    assert "exceeds the budget:" not in str(ps.csgraph.explain(fresh, "bfs", device=0))
+
+
+def test_values_on_a_gpu(graph, gpus):
+    a = weighted(graph, np.where(np.arange(graph.nnz) == 7, -1.0, 1.0))
+    for how in (None, GpuOptions(placement="pinned"), GpuOptions(method="bellman_ford")):
+        with pytest.raises(ValueError, match="edge 0 -> .* weight -1|negative"):
+            ps.csgraph.explain(a, "sssp", device=0, gpu_options=how)
+    with pytest.raises(ValueError, match="reads neighbour lists, without weights"):
+        ps.csgraph.explain(a, "pagerank", device=0)

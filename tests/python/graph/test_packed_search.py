@@ -240,9 +240,46 @@ def test_damaged_files_are_refused_or_harmless(tmp_path, name):
             said.append(str(error))
         else:
             assert levels.shape == (7500,)
-        with pytest.raises(ValueError, match="lists"):
+        with pytest.raises(ValueError, match=rf"{name}\.npy: has the checksum .*lists=True"):
             ps.open(path, validate=True)
     assert len(said) > 10 and all("lists=True" in text for text in said)
+    others = {"lists_words", "lists_heads", "lists_bases", "lists_long"} - {name}
+    assert not any(other in text for text in said for other in others)
+
+
+def test_any_bit_of_any_file_is_found_where_asked(tmp_path):
+    """Some wrong bits are other lists, and searches of these find other levels: checksums tell."""
+    a = ps.generate.lift(hub(2500), 2, seed=1)
+    path = tmp_path / "g.penstock"
+    a.save(path, lists=True)
+    levels, other, said = ps.csgraph.bfs(a, 7), 0, []
+    file = path / "lists_words.npy"
+    good = file.read_bytes()
+    for at in np.random.default_rng(6).integers(8 * 128, 8 * len(good), 60):
+        bad = bytearray(good)
+        bad[at // 8] ^= 1 << int(at % 8)
+        file.write_bytes(bad)
+        try:
+            found = ps.csgraph.bfs(ps.open(path), 7, lists="packed")
+            other += not np.array_equal(found, levels)
+        except ValueError as error:
+            said.append(str(error))
+        for read in (ps.load, lambda p: ps.open(p, validate=True)):
+            with pytest.raises(ValueError, match=r"lists_words\.npy: has the checksum"):
+                read(path)
+    assert other > 0, "choose bits that decode"
+    assert said and all("lists_*.npy: packed lists: " in text for text in said)
+
+
+def test_a_size_that_is_wrong_names_its_file(store):
+    """It is found when the store is opened, whatever is asked for."""
+    _, path = store
+    file = path / "lists_bases.npy"
+    bad = bytearray(file.read_bytes())
+    bad[-8] ^= 1  # how many words there are
+    file.write_bytes(bad)
+    with pytest.raises(ValueError, match=r"lists_bases\.npy: has the checksum .*lists=True"):
+        ps.open(path)
 
 
 def test_lists_of_another_graph_and_missing_files(store, tmp_path):

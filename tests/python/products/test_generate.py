@@ -153,8 +153,8 @@ def test_bad_arguments_are_named_before_the_gpu():
     for how in ({"scale": 0}, {"scale": 31}, {"a": 0.9, "b": 0.9}, {"edge_factor": -1}):
         with pytest.raises(ValueError, match="is not between|exceeds 1"):
             ON_GPU["rmat"](device=32_767, **how)
-    for how in ({"rows": 0}, {"cols": 2**31}, {"nnz_per_row": 51}):
-        with pytest.raises(ValueError, match="is not between"):
+    for how in ({"rows": -1}, {"cols": 2**31}, {"nnz_per_row": 51}):
+        with pytest.raises(ValueError, match="is not between|is negative"):
             ON_GPU["uniform"](device=32_767, **how)
 
 
@@ -379,15 +379,17 @@ def test_road_grid():
             r"degrees\[1\] = -3 is negative",
             lambda: generate.bter(degrees=[1, -3], clustering_per_degree=[0, 0]),
         ),
-        ("integers", lambda: generate.bter(degrees=[1.5])),
         ("must match", lambda: generate.bter(degrees=[1, 2], clustering_per_degree=[0.1])),
         (
             r"clustering\[1\] = 1.5 ",
             lambda: generate.bter(degrees=[1, 2], clustering_per_degree=[0, 1.5]),
         ),
+        ("degrees counts no vertices: give one", lambda: generate.bter(degrees=[])),
+        ("vertices = 0 is too few: give 1", lambda: generate.bter_degrees(0, 3)),
+        ("rows = 0 is too few: give 1", lambda: generate.uniform(0, 5, 2, _keep=(0, 0))),
         ("degree 5 in a graph of 4", lambda: generate.bter(degrees=[0, 0, 0, 0, 0, 4])),
         ("rows = -1 ", lambda: generate.uniform(-1)),
-        ("rows = 0 ", lambda: generate.uniform(0)),
+        ("nnz_per_row = 16 in rows of no columns: give 0", lambda: generate.uniform(0)),
         (r"cols = 2147483648 .*2\^31 - 1", lambda: generate.uniform(4, 2**31)),
         ("nnz_per_row = 5 ", lambda: generate.uniform(4, 4, 5)),
         ("does not fit 64 bits", lambda: generate.uniform(2**70)),
@@ -395,13 +397,14 @@ def test_road_grid():
         ("diagonal 4 is outside", lambda: generate.banded(4, [4])),
         ("diagonal 1 is given twice", lambda: generate.banded(4, [1, 1])),
         ("diagonals = 4: a half bandwidth", lambda: generate.banded(4, 4)),
-        ("n = 0 ", lambda: generate.advection_diffusion(0)),
+        ("n = -1 is negative", lambda: generate.advection_diffusion(-1)),
         ("n = 1291 ", lambda: generate.advection_diffusion(1291)),
         ("4 extents", lambda: generate.laplacian((2, 2, 2, 2))),
         ("0 extents", lambda: generate.laplacian(())),
-        ("extent 1 = 0 ", lambda: generate.laplacian((2, 0))),
+        ("extent 1 = -2 is negative", lambda: generate.laplacian((2, -2))),
         (r"more than 2\^31 - 1 points", lambda: generate.laplacian((2**16, 2**16))),
-        ("nx = 0 ", lambda: generate.road_grid(0, 3)),
+        ("nx = -1 is negative", lambda: generate.road_grid(-1, 3)),
+        ("removed = 2 ", lambda: generate.road_grid(0, 3, removed=2)),
         (r"exceeds 2\^31 - 1", lambda: generate.road_grid(2**20, 2**20)),
         ("removed = 1.5 ", lambda: generate.road_grid(3, 3, removed=1.5)),
     ],
@@ -420,6 +423,31 @@ def test_refuses_other_types():
         generate.rmat(4, **{flag: np.bool_(False)})
     with pytest.raises(TypeError, match="edge_factor = 'many' is not a number"):
         generate.rmat(4, "many")
+    with pytest.raises(
+        TypeError, match="edge_factor = '16' is not a number: give an int or a float"
+    ):
+        generate.rmat(4, "16")
+    with pytest.raises(TypeError, match="seed = 1.5 is not an integer"):
+        generate.rmat(4, seed=1.5)
+    with pytest.raises(TypeError, match="dtype = None is no dtype: give bool"):
+        generate.uniform(4, nnz_per_row=2, dtype=None)
+    for degrees in ([1.5], ["3"]):
+        with pytest.raises(TypeError, match="degrees is not an array of integers"):
+            generate.bter(degrees=degrees)
+    with pytest.raises(TypeError, match="clustering_per_degree is not an array of numbers"):
+        generate.bter(degrees=[3, 2], clustering_per_degree=["0.1", "0.1"])
+
+
+def test_no_rows():
+    for made, shape in (
+        (generate.uniform(0, 5, 2), (0, 5)),
+        (generate.uniform(5, 0, 0), (5, 0)),
+        (generate.banded(0, 0), (0, 0)),
+        (generate.advection_diffusion(0), (0, 0)),
+        (generate.laplacian((2, 0)), (0, 0)),
+        (generate.road_grid(0, 3), (0, 0)),
+    ):
+        assert (made.shape, made.nnz, made.dtype) == (shape, 0, np.float64)
 
 
 def test_refuses_what_cannot_fit():

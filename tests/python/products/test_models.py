@@ -205,19 +205,23 @@ def test_large_blocks_are_quick_to_skip():
 
 
 BAD = [
-    (lambda: generate.random_geometric(0, 0.1), "n = 0 is not between 1"),
+    (lambda: generate.random_geometric(-1, 0.1), "n = -1 is negative: give 0 or more"),
+    (lambda: generate.random_geometric(0, 9), "radius = 9 is not between 0 and 1.5"),
+    (lambda: generate.barabasi_albert(0, 0), "n = 0: each new vertex joins m >= 1 .* give 2 or more"),
+    (lambda: generate.watts_strogatz(0, 1, 0.1), "k = 1: a graph of no vertices has no ring: give 0"),
+    (lambda: generate.stochastic_block([], [[0.1]]), r"p has shape \(1, 1\) for 0 sizes: give \[\]"),
     (lambda: generate.random_geometric(10, -1), "radius = -1 is not between 0 and 1.5"),
     (lambda: generate.random_geometric(10, float("nan")), "radius = nan"),
     (lambda: generate.barabasi_albert(10, 0), "m = 0 is not between 1 and n - 1 = 9"),
     (lambda: generate.barabasi_albert(10, 10), "m = 10 is not between"),
     (lambda: generate.watts_strogatz(10, 10, 0.1), "k = 10 is not between 0 and n - 1 = 9"),
     (lambda: generate.watts_strogatz(10, 2, 1.1), "p = 1.1 is not between 0 and 1"),
-    (lambda: generate.stochastic_block([3, 4], [[0.1]]), r"p has shape \(1, 1\): give 2 x 2"),
+    (lambda: generate.stochastic_block([3, 4], [[0.1]]), r"p has shape \(1, 1\) for 2 sizes: give 2 x 2"),
     (lambda: generate.stochastic_block([3, 4], [[0, 0.1], [0.2, 0]]), r"p\[0, 1\] = 0.1.* differs from p\[1, 0\]"),
     (lambda: generate.stochastic_block([3, -4], np.zeros((2, 2))), r"sizes\[1\] = -4"),
     (lambda: generate.stochastic_block([3], [[1.5]]), r"p\[0, 0\] = 1.5 is not between 0 and 1"),
-    (lambda: generate.stochastic_block([], np.zeros((0, 0))), "the sum of sizes = 0 is not between 1"),
-    (lambda: generate.planted_partition(0, 3, 0.1, 0.1), "groups = 0 is not between 1"),
+    (lambda: generate.planted_partition(3, -4, 0.1, 0.1), "size = -4 is negative: give 0 or more"),
+    (lambda: generate.planted_partition(0, 3, 0.1, 1.1), "p_out = 1.1 is not between 0 and 1"),
     (lambda: generate.planted_partition(2**16, 2**16, 0.1, 0.1), "exceeds 2"),
     (lambda: generate.planted_partition(3, 3, -0.1, 0.1), "p_in = -0.1 is not between 0 and 1"),
     (lambda: generate.planted_partition(3, 3, 0.1, 2), "p_out = 2 is not between 0 and 1"),
@@ -239,9 +243,41 @@ def test_arguments_of_other_types():
         lambda: generate.barabasi_albert(10, None),
         lambda: generate.watts_strogatz(10, 2, []),
         lambda: generate.stochastic_block([3], "many"),
+        lambda: generate.random_geometric(50, "0.1"),
+        lambda: generate.random_geometric(50, np.array([0.1])),
+        lambda: generate.watts_strogatz(10, 4, np.str_(".5")),
+        lambda: generate.watts_strogatz(10, 4, True),
+        lambda: generate.barabasi_albert(10, True),
+        lambda: generate.barabasi_albert(10, 2, seed=True),
+        lambda: generate.barabasi_albert(10, 2, dtype=None),
+        lambda: generate.barabasi_albert(10, 2, dtype="half a number"),
+        lambda: generate.stochastic_block([3], [["1"]]),
+        lambda: generate.stochastic_block([3, 4], [[0.1], [0.1, 0.2]]),
     ):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="give|leave it out"):
             make()
+    with pytest.raises(TypeError, match="sizes = 3 is no sequence of integers: give one for each"):
+        generate.stochastic_block(3, [[1]])
+
+
+def test_no_vertices():
+    """As in NetworkX, whose models take none but for preferential attachment."""
+    for make, theirs in (
+        (lambda: generate.watts_strogatz(0, 0, 0.1), nx.watts_strogatz_graph(0, 0, 0.1)),
+        (lambda: generate.stochastic_block([], []), nx.stochastic_block_model([], [])),
+        (lambda: generate.stochastic_block([0, 0], np.eye(2)), nx.stochastic_block_model([0, 0], np.eye(2))),
+        (lambda: generate.planted_partition(0, 3, 0.1, 0.1), nx.planted_partition_graph(0, 3, 0.1, 0.1)),
+        (lambda: generate.planted_partition(3, 0, 0.1, 0.1), nx.planted_partition_graph(3, 0, 0.1, 0.1)),
+    ):  # fmt: skip
+        assert make().shape == (len(theirs),) * 2 == (0, 0)
+        assert make().dtype == bool
+        assert ps.csgraph.connected_components(make())[0] == 0
+    a, xy = generate.random_geometric(0, 0.1, dtype=np.float32, positions=True)
+    assert (a.shape, a.dtype, xy.shape) == ((0, 0), np.float32, (0, 2))
+    with pytest.raises(nx.NetworkXError):
+        nx.barabasi_albert_graph(0, 1)
+    with pytest.raises(ValueError, match="n = 0"):
+        generate.barabasi_albert(0, 1)
 
 
 def test_what_does_not_fit():
