@@ -41,6 +41,32 @@ def flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def number(value: Any, name: str) -> float:
+    """A real number. TypeError for texts, which `float` would read.
+
+    >>> number(2, "k")
+    2.0
+    >>> number("2", "k")
+    Traceback (most recent call last):
+    ...
+    TypeError: k='2' is not a number
+    """
+    try:
+        if isinstance(value, (str, bytes)) or getattr(value, "dtype", np.dtype(float)).kind in "SU":
+            raise TypeError
+        return float(value)
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(f"{name}={value!r} is not a number") from None
+
+
+def unmasked(some: Any, name: str) -> Any:
+    """What is given. ValueError for a masked array with masked entries, which nothing here would leave out."""
+    if isinstance(some, np.ma.MaskedArray) and np.ma.is_masked(some):
+        count = int(np.ma.getmaskarray(some).sum())
+        raise ValueError(f"{name} has {count} masked entries: give {name}.compressed()")
+    return some
+
+
 def seed_number(seed: Any) -> int:
     """An integer from 0 to 2^64 - 1."""
     return integer(seed, "seed", 0, 2**64 - 1)

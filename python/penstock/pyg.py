@@ -20,11 +20,14 @@ import numpy as np
 
 from penstock import _core
 from penstock._arguments import flag
+from penstock._arrays.tensors import torch_layout
 from penstock._matrix.csr import csr_array
 from penstock._matrix.given import as_matrix
+from penstock._plan.place import empty
 from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import chosen_gpu
 from penstock.csgraph._graph import incoming
+from penstock.sample._arguments import int64s
 from penstock.sample.features import gather
 from penstock.sample.subgraphs import neighbors
 
@@ -48,9 +51,10 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
     Parameters
     ----------
     data : Data, HeteroData, or a tuple of a FeatureStore and a `ps.pyg.GraphStore`
-        Edges by their ends are made of it once, and kept.
+        Edges by their ends are made of it once, and kept: changes that follow are not seen.
     num_neighbors : list of int, or dict of such lists by the type of edge
-        Edges that are drawn of each vertex in each hop; -1 for all.
+        Edges that are drawn of each vertex in each hop; -1 for all. A sample of a type of vertices that has no edges
+        is the seeds.
     replace, disjoint : bool
         As for `ps.sample.neighbors`; what has a time is always disjoint.
     weight_attr : str, optional
@@ -60,10 +64,13 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         vertex it comes from, is not later. Seeds without a time of their own have that of the vertex. Data and
         HeteroData only.
     device : "cpu", the number of a GPU, `ps.device(n)`, or None
-        The GPU that draws, without times. Seeds go there, and samples are tensors there, so that the loader
+        The GPU that draws. Seeds go there, and samples are tensors there, so that the loader
         must run in this process (`num_workers=0`). The edges of Data and HeteroData are copied there; those of a
-        GraphStore stay in the GPU's memory or in pinned memory, and are pinned if they are elsewhere. None: the GPU
-        where the edges are, or the CPU.
+        GraphStore stay in the GPU's memory or in pinned memory, and are pinned if they are elsewhere. Times are pinned.
+        None: the GPU where the edges are, or the CPU.
+
+    Raises ValueError for attributes that are not there, and for both kinds with stores; TypeError for data of other
+    types, and for `adj_t` that is PyTorch's own sparse tensor.
 
     Random numbers come from PyTorch's (`torch.manual_seed`): every mini-batch draws anew, and workers differ.
     """
@@ -87,10 +94,14 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         self._edge_times: dict[Any, np.ndarray] | None = None
         self._perm: dict[Any, Any] = {}
         self._into: dict[Any, csr_array] = {}
+        self._alone: dict[str, csr_array] = {}
         if isinstance(data, tuple):
-            if weight_attr is not None or time_attr is not None:
-                raise ValueError("weight_attr and time_attr are for Data and HeteroData")
-            self._from_stores(*data)
+            for name, given in (("weight_attr", weight_attr), ("time_attr", time_attr)):
+                if given is not None:
+                    raise ValueError(
+                        f"{name}={given!r} is for Data and HeteroData, and data are stores: leave it out"
+                    )
+            self._from_stores(data)
         elif isinstance(data, pyg_data.HeteroData):
             self.num_nodes: Any = {t: data[t].num_nodes for t in data.node_types}
             sources = {t: self.num_nodes[t[0]] for t in data.edge_types}
@@ -105,7 +116,7 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             raise TypeError(
                 f"data is a {type(data).__name__}: give Data, HeteroData or a tuple of stores"
             )
-        self._to_gpu(_gpu_of_edges(data) if device is None else device)
+        self._to_gpu(self._gpu_of_edges(data) if device is None else device)
 
     def _to_gpu(self, device: Any) -> None:
         """Lets a GPU draw, if it is one."""
@@ -117,12 +128,27 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         if gpu is None:
             return
         if self._edge_times is not None:
-            raise ValueError('time_attr is for samples that the CPU draws: give device="cpu"')
+            self._edge_times = {t: _pinned(x) for t, x in self._edge_times.items()}
         for key, a in self._into.items():
             # What `_add` has made is in host memory; stores have matrices that stay where they are.
             if a.place not in ("device", "pinned"):
                 self._into[key] = a.to(f"device:{gpu}" if key in self._perm else "pinned")
         self._perm = {t: p if p is None else p.to(self._device) for t, p in self._perm.items()}
+
+    def _gpu_of_edges(self, data: Any) -> Any:
+        """The GPU where the edges are, or None; also where that GPU may not be used."""
+        if isinstance(data, tuple):
+            there = [a for a in self._into.values() if a.place == "device"]
+            return _core.ordinal(there[0]._core) if there else None
+        usable = gpu_count()
+        stores = data.edge_stores
+        found = [x for s in stores for x in (s.get("edge_index"), s.get("adj_t")) if x is not None]
+        for x in found:
+            # Of torch-sparse's tensors it is a method.
+            device = x.device() if callable(x.device) else x.device
+            if device.type == "cuda" and device.index < usable:
+                return device.index
+        return None
 
     @property
     def is_hetero(self) -> bool:
@@ -149,6 +175,13 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
 
     def _add(self, key: Any, store: Any, sources: int, weight_attr: str | None) -> None:
         """Keeps the edges of one type by their ends."""
+        if torch_layout(getattr(store, "adj_t", None)):
+            raise TypeError(
+                f"adj_t is PyTorch's sparse tensor, which PyTorch Geometric's loaders cannot cut: give {_of(key)}"
+                "edge_index = torch_geometric.utils.to_edge_index(adj_t)[0].flip(0)"
+            )
+        if weight_attr is not None and weight_attr not in store:
+            raise ValueError(f"weight_attr={weight_attr!r} is no attribute of the edges{_of(key)}")
         colptr, row, perm = to_csc(store, device="cpu")
         values = None
         if weight_attr is not None:
@@ -182,26 +215,32 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             for key, a in self._into.items():
                 times = self.node_time.get(key[0]) if self.is_hetero else self.node_time
                 if times is not None:
-                    self._edge_times[key] = times.reshape(-1).numpy()[a.indices]
+                    self._edge_times[key] = _times(times)[a.indices]
         else:
             for key, times in found.items():
                 perm = self._perm[key]
-                flat = times.reshape(-1)
-                self._edge_times[key] = (flat if perm is None else flat[perm]).numpy()
+                flat = _times(times)
+                self._edge_times[key] = flat if perm is None else flat[perm.numpy()]
 
-    def _from_stores(self, features: Any, graph: Any) -> None:
+    def _from_stores(self, data: tuple[Any, ...]) -> None:
+        if len(data) != 2:
+            raise TypeError(
+                f"data is a tuple of {len(data)}: give two stores, (ps.pyg.FeatureStore(), ps.pyg.GraphStore())"
+            )
+        graph = data[1]
         if not isinstance(graph, GraphStore):
             raise TypeError(
                 f"the second store is a {type(graph).__name__}: give a ps.pyg.GraphStore"
             )
-        for t, a in graph.matrices.items():
+        matrices = {t: as_matrix(a, "GraphStore") for t, a in graph.matrices.items()}
+        for t, a in matrices.items():
             turned = incoming(a) if a.shape[0] == a.shape[1] else a.T.formed()
             self._into[_ONE if t is None else t] = turned
-        if None in graph.matrices:
-            self.num_nodes = graph.matrices[None].shape[0]
+        if None in matrices:
+            self.num_nodes = matrices[None].shape[0]
         else:
             self.num_nodes = {}
-            for t, a in graph.matrices.items():
+            for t, a in matrices.items():
                 self.num_nodes.update({t[0]: a.shape[0], t[2]: a.shape[1]})
 
     def _sample(self, seed: Any, seed_time: Any = None, **kwargs: Any) -> Any:
@@ -219,11 +258,16 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
                 for t, v in seeds.items()
             }
         types = list(self._into)
+        matrices = {_turned(t): a for t, a in self._into.items()}
         wanted = self.num_neighbors.get_values(types if self.is_hetero else None)
         if isinstance(wanted, Mapping):
             wanted = {_turned(t): wanted[t] for t in types}
+        for t in self._alone_among(seeds):
+            matrices[t, "", t] = self._without_edges(t)
+            if isinstance(wanted, dict):
+                wanted[t, "", t] = [0] * self.num_neighbors.num_hops
         S: Any = neighbors(
-            {_turned(t): a for t, a in self._into.items()},
+            matrices,
             {t: self._seeds(v) for t, v in seeds.items()},
             wanted,
             **how,
@@ -236,6 +280,22 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
                 num_sampled_nodes=S.vertices_per_hop[""], num_sampled_edges=S.edges_per_hop[_ONE],
             )  # fmt: skip
         return self._hetero_output(S, types)
+
+    def _alone_among(self, seeds: Mapping[str, Any]) -> list[str]:
+        """The types of seeds that have vertices and no edges."""
+        if not self.is_hetero:
+            return []
+        joined = {v for t in self._into for v in (t[0], t[2])}
+        return [t for t in seeds if t not in joined and self.num_nodes.get(t) is not None]
+
+    def _without_edges(self, t: str) -> csr_array:
+        """The matrix of a type of vertices that no edge joins, so that its seeds have a place in samples."""
+        if t not in self._alone:
+            n = int(self.num_nodes[t])
+            a = csr_array._from_parts(n, n, np.zeros(n + 1, np.int64), np.empty(0, np.int32), None)
+            gpu = self._device
+            self._alone[t] = a if gpu is None else a.to(f"device:{gpu.index}")
+        return self._alone[t]
 
     def _seeds(self, v: Any) -> Any:
         if self._device is None:
@@ -267,8 +327,8 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
                 raise ValueError(
                     "seeds without a time: give the loader input_time, or edge_label_time"
                 )
-            given = times.reshape(-1)[seeds]
-        return given.numpy()  # type: ignore[no-any-return]
+            return _times(times)[_times(seeds)]
+        return _times(given)
 
 
 class GraphStore(pyg_data.GraphStore):  # type: ignore[misc]
@@ -278,12 +338,13 @@ class GraphStore(pyg_data.GraphStore):  # type: ignore[misc]
         graph.matrices[None] = A                      # of vertices without types
         graph.matrices["user", "buys", "item"] = B    # or one matrix a type of edges
 
-    An entry (i, j) is an edge from i to j. `put_edge_index` takes PyTorch Geometric's tensors, too.
+    An entry (i, j) is an edge from i to j. SciPy's sparse arrays, and a `DynamicGraph` as it is when a sampler is made,
+    are taken, too. `put_edge_index` takes PyTorch Geometric's tensors.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.matrices: dict[Any, csr_array] = {}
+        self.matrices: dict[Any, Any] = {}
 
     def _put_edge_index(self, edge_index: Any, edge_attr: Any) -> bool:
         row, col = (x.numpy() for x in edge_index)
@@ -301,9 +362,10 @@ class GraphStore(pyg_data.GraphStore):  # type: ignore[misc]
         return True
 
     def _get_edge_index(self, edge_attr: Any) -> Any:
-        a = self.matrices.get(edge_attr.edge_type)
-        if a is None:
+        given = self.matrices.get(edge_attr.edge_type)
+        if given is None:
             return None
+        a = as_matrix(given, "GraphStore")
         if edge_attr.layout.value == "csc":
             a = a.T.formed()
         # Copies: a tensor may be written, our arrays may not.
@@ -377,20 +439,25 @@ def _tensor(x: Any) -> Any:
     return torch.from_numpy(x) if isinstance(x, np.ndarray) else x
 
 
-def _gpu_of_edges(data: Any) -> Any:
-    """The GPU where the edges are, or None; also where that GPU may not be used."""
-    if isinstance(data, tuple):
-        there = [a for a in data[1].matrices.values() if a.place == "device"]
-        return _core.ordinal(there[0]._core) if there else None
-    usable = gpu_count()
-    stores = data.edge_stores
-    found = [x for s in stores for x in (s.get("edge_index"), s.get("adj_t")) if x is not None]
-    for x in found:
-        # Of torch-sparse's tensors it is a method.
-        device = x.device() if callable(x.device) else x.device
-        if device.type == "cuda" and device.index < usable:
-            return device.index
-    return None
+def _of(key: Any) -> str:
+    """The type of the edges, for errors."""
+    return "" if key == _ONE else f" of {key}"
+
+
+def _times(x: Any) -> np.ndarray:
+    """Numbers in host memory, in one dimension: of a tensor, or NumPy's."""
+    found: np.ndarray = x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+    return found.reshape(-1)
+
+
+def _pinned(times: np.ndarray) -> np.ndarray:
+    """Integers where a GPU reads them in place."""
+    if times.dtype.kind not in "iu":
+        return times  # dates, and what the first sample refuses
+    numbers = int64s(times, "time")
+    made = empty(numbers.shape, np.int64, "pinned")
+    made[:] = numbers
+    return made
 
 
 def _index_for(array: Any, index: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._dynamic import edges
+from penstock._dynamic.base import as_base
 from penstock._dynamic.compaction import Compaction
 from penstock._dynamic.files import Stored
 from penstock._dynamic.state import State
@@ -19,7 +20,6 @@ from penstock._matrix.changing import Changing
 from penstock._matrix.csr import csr_array
 from penstock._matrix.patched import Patched, no_changes
 from penstock._product.operands import from_left, is_sparse, may_be_dense
-from penstock.csgraph._graph import as_graph, symmetric_weights
 from penstock.csgraph.components import connected_components
 
 __all__ = ["DynamicGraph"]
@@ -34,7 +34,8 @@ class DynamicGraph(Changing):
         The base: in memory, or mapped by `ps.open`. A stored entry (i, j) is an edge from i to j. Repeated entries are
         added up first. Its type is the graph's: a pattern, float32, float64, complex64 or complex128.
     directed : bool
-        False: every change is one of both (i, j) and (j, i), and A must be symmetric, values included.
+        False: every change is one of both (i, j) and (j, i), and A must be symmetric, values included; complex ones
+        are equal, not conjugates.
 
     Any thread may change the graph and read it. What reads it sees the graph as it is when the call begins.
 
@@ -62,7 +63,7 @@ class DynamicGraph(Changing):
     __array_ufunc__ = None  # x @ G is ours
 
     def __init__(self, A: Any, *, directed: bool = True) -> None:
-        base = _as_base(A, directed)
+        base = as_base(A, directed)
         self._hold(State(base, base.shape[0], directed), None)
 
     def _hold(self, state: State, store: Stored | None) -> None:
@@ -104,7 +105,7 @@ class DynamicGraph(Changing):
         """
         store = Stored(path, directed)
         try:
-            base = _as_base(store.take_base(), directed)
+            base = as_base(store.take_base(), directed)
             self = cls.__new__(cls)
             self._hold(store.replayed(base), store)
         except BaseException:
@@ -142,7 +143,7 @@ class DynamicGraph(Changing):
 
     @property
     def T(self) -> TransposedGraph:
-        """The edges turned around, for products."""
+        """The edges turned around, for products and for functions that take the graph."""
         return TransposedGraph(self)
 
     def __repr__(self) -> str:
@@ -409,7 +410,7 @@ class DynamicGraph(Changing):
             with ExitStack() as held:  # from the new log to the new store nothing changes
                 self._store.replace(base, mark, lambda: held.enter_context(self._lock))
             # What is changed from here on is in the new log, and a change of the old base until there is the new one.
-            base = _as_base(self._store.mapped(), True)
+            base = as_base(self._store.mapped(), True)
         with self._lock:
             self._state = self._state.on(base)
 
@@ -440,21 +441,6 @@ class DynamicGraph(Changing):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _as_base(A: Any, directed: bool) -> csr_array:
-    base = as_graph(A, "DynamicGraph")
-    if base.place == "device":
-        raise _core.PlacementError(
-            "DynamicGraph changes on the CPU, but the matrix is in a GPU's memory: give A.to(ps.host)"
-        )
-    if not base.has_canonical_format:
-        base = base.without_duplicates()
-    if not directed and not symmetric_weights(base):
-        raise ValueError(
-            "directed=False: the matrix is not symmetric. Leave it out, or give one with every edge in both directions"
-        )
-    return base
 
 
 def _parts(given: Any, name: str, lengths: tuple[int, ...]) -> tuple[Any, ...]:

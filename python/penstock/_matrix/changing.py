@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock._matrix.csr import csr_array
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Changing:
-    """`ps.DynamicGraph`. Functions that take a matrix take it as it is at the call."""
+    """`ps.DynamicGraph` and its transpose. Functions that take a matrix take it as it is at the call."""
 
     directed: bool
 
@@ -21,3 +21,8 @@ class Changing:
     def _patched(self) -> Patched:
         """The graph as its base and the rows that changes touch, kept until the next change."""
         raise NotImplementedError(type(self).__name__)
+
+
+def of_now(value: Any) -> Any:
+    """The matrix that a graph is at the moment; what is none that changes stays as it is."""
+    return value.to_csr() if isinstance(value, Changing) else value

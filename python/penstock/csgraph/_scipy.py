@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import scipy.sparse.csgraph as theirs
 
 from penstock._arrays.convert import as_array, is_dense
+from penstock._matrix.changing import Changing
 from penstock._matrix.csr import csr_array
 from penstock._matrix.names import Guarded
 
@@ -34,6 +35,8 @@ def as_scipy(graph: csr_array, what: str, weights: bool = False) -> Any:
 def as_scipys_own(a: Any, what: str) -> Any:
     """What SciPy's function `what` is to be handed: what is SciPy's or dense as it is, and of everything else that
     csr_array takes the arrays."""
+    if isinstance(a, Changing):
+        return as_scipy(a.to_csr(), what)
     if isinstance(a, Guarded):
         return as_scipy(a._matrix(), what)
     if sp.issparse(a):
@@ -54,7 +57,7 @@ def as_given(made: csr_array, given: Any) -> Any:
 
 
 def is_dense_graph(a: Any) -> bool:
-    return not isinstance(a, Guarded) and not sp.issparse(a) and is_dense(a)
+    return not isinstance(a, Changing | Guarded) and not sp.issparse(a) and is_dense(a)
 
 
 def _check_size(a: Any, what: str) -> None:

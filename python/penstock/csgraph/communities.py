@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arguments import flag, integer, seed_number
+from penstock._arguments import flag, integer, number, seed_number
 from penstock._io._neighbours import packed_lists
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import chosen_gpu
@@ -84,9 +84,9 @@ def louvain(
     levels : list of such arrays, where asked for; the last one is `labels`.
 
     Raises ValueError for a matrix that is not square, edges without their mirror (give `A + A.T`), complex weights,
-    weights that are negative, infinite or NaN (naming the edge), options outside their ranges, a GPU that is not there,
-    and `gpu_options` on the CPU or with other fields; MemoryError where what a GPU must hold for each vertex exceeds
-    its budget.
+    weights that are negative, infinite or NaN (naming the edge), weights whose sum exceeds float64, options outside
+    their ranges, a GPU that is not there, and `gpu_options` on the CPU or with other fields; TypeError for options that
+    are no numbers; MemoryError where what a GPU must hold for each vertex exceeds its budget.
 
     Blondel, Guillaume, Lambiotte, Lefebvre (2008). Vertices are looked at in runs; runs are shared among the
     threads, and see each other's moves when all of a round are done. After a move only neighbours are looked at
@@ -281,7 +281,7 @@ def verify_connected_communities(
     ...
     ValueError: community 5 is not connected: no path within it joins vertices 0 and 2
     """
-    graph = _weighted(A, "verify_connected_communities", unweighted)
+    graph = _weighted(A, "verify_connected_communities", unweighted, adds=False)
     numbers = _labels(graph, labels)
     packed = _packed(graph, "verify_connected_communities", unweighted, False, lists)
     parts = _core.connected_parts(readable(graph)._core, numbers, unweighted, packed)
@@ -357,8 +357,8 @@ def _weighed(graph: csr_array, unweighted: bool) -> tuple[Any, bool]:
     return (graph if none else readable(graph))._core, none
 
 
-def _weighted(A: Any, function: str, unweighted: bool) -> csr_array:
-    """A symmetric graph with real weights."""
+def _weighted(A: Any, function: str, unweighted: bool, adds: bool = True) -> csr_array:
+    """A symmetric graph with real weights, whose sum float64 holds where `adds`."""
     graph = as_graph(A, function)
     unweighted = flag(unweighted, "unweighted")
     if graph.dtype.kind == "c" and not unweighted:
@@ -369,7 +369,24 @@ def _weighted(A: Any, function: str, unweighted: bool) -> csr_array:
             f"{function} needs an undirected graph: some entry (i, j) is not mirrored by an equal (j, i). "
             "Give A + A.T, where both directions add up"
         )
+    if adds and graph.dtype == np.float64 and not unweighted:
+        _require_finite_sum(graph, function)
     return graph
+
+
+def _require_finite_sum(graph: csr_array, function: str) -> None:
+    """ValueError where the degrees add up to more than float64 holds. Single weights that are infinite, NaN or negative
+    the core finds, and names."""
+    there = readable(graph)
+    weights = there.data
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(2 * float(weights.sum())):
+            return
+        total = float(weights.sum() + there.diagonal().sum())  # a self loop counts twice
+    if not math.isfinite(total) and np.isfinite(weights).all() and (weights >= 0).all():
+        raise ValueError(
+            f"{function}: the weights add up to more than a float64 holds: scale them, by A * 2.0**-200 for one"
+        )
 
 
 def _has_mirrored_sums(graph: csr_array, unweighted: bool) -> bool:
@@ -395,17 +412,17 @@ def _labels(graph: csr_array, labels: Any) -> np.ndarray:
 
 
 def _number(value: Any, name: str) -> float:
-    number = float(value)
-    if not math.isfinite(number):
+    finite = number(value, name)
+    if not math.isfinite(finite):
         raise ValueError(f"{name}={value!r} must be finite")
-    return number
+    return finite
 
 
 def _at_least_0(value: Any, name: str) -> float:
-    number = _number(value, name)
-    if number < 0:
+    found = _number(value, name)
+    if found < 0:
         raise ValueError(f"{name}={value!r} must be at least 0")
-    return number
+    return found
 
 
 def _count(value: Any, name: str) -> int:

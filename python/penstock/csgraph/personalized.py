@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arguments import flag, integer
+from penstock._arguments import flag, integer, unmasked
 from penstock._matrix.csr import csr_array
 from penstock._plan.options import options
 from penstock.csgraph._gpu import chosen_gpu
@@ -75,7 +75,7 @@ def personalized_pagerank(
     """
     graph = as_graph(A, "personalized_pagerank")
     gpu = chosen_gpu(graph, device)
-    some = vertices(graph, sources)
+    some = vertices(graph, unmasked(sources, "sources"))
     alpha, tol = _number(alpha, "alpha", 1.0), _number(tol, "tol", math.inf)
     steps, weighted = integer(max_iter, "max_iter", 0), flag(weighted, "weighted")
     into, out, symmetric = _into(_edges(readable(graph), weighted))
@@ -89,6 +89,8 @@ def personalized_pagerank(
             there._core, out, some, alpha, tol, steps, gpu, int(room)
         )
     ranks, iterations, change, converged = found
+    if iterations == 0 and not converged:
+        change = math.inf  # as of pagerank: no step has found one
     ranks = ranks.reshape(graph.shape[0], some.size)
     if return_info:
         return ranks, {
@@ -97,6 +99,11 @@ def personalized_pagerank(
             "converged": converged,
             "vectors": "cpu" if gpu is None else "gpu",
         }
+    if not converged and iterations == 0:
+        raise RuntimeError(
+            f"personalized_pagerank: max_iter={steps} allows no step: raise it, or take the ranks before the first one "
+            "with return_info=True"
+        )
     if not converged:
         raise _unfinished(steps, change, tol)
     return ranks

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arguments import flag, integer
+from penstock._arguments import flag, integer, unmasked
 from penstock._choices import MEASURES, one_of
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph, simple, vertices
@@ -113,12 +113,12 @@ def most_similar(
 
 
 def _some(graph: csr_array, numbers: Any) -> np.ndarray:
-    return vertices(graph, numbers, "vertices")
+    return vertices(graph, unmasked(numbers, "vertices"), "vertices")
 
 
 def _pairs(graph: csr_array, pairs: Any) -> tuple[np.ndarray, np.ndarray]:
     """Their first and their second vertices, each checked."""
-    given = np.asarray(pairs)
+    given = np.asarray(unmasked(pairs, "pairs"))
     if given.size == 0 and given.ndim <= 2:
         given = np.empty((0, 2), dtype=np.int32)
     if given.ndim != 2 or given.shape[1] != 2:

@@ -14,6 +14,7 @@ from penstock._arrays.device import in_order, library_of
 from penstock._arrays.libraries import Torch, contiguous
 from penstock._arrays.tensors import is_tensor
 from penstock.sample._device import numbers_on_gpu
+from penstock.sample._host_rows import require_plain
 
 
 class _Rows(NamedTuple):
@@ -41,15 +42,7 @@ class _Rows(NamedTuple):
 
 def _rows(x: Any, name: str) -> _Rows:
     if is_tensor(x):
-        torch = sys.modules["torch"]
-        if x.requires_grad and torch.is_grad_enabled():
-            raise TypeError(
-                f"{name} require a gradient, which gather does not give: give x.detach()"
-            )
-        if x.layout is not torch.strided or x.is_conj() or x.is_neg():
-            raise TypeError(
-                f"{name} is no plain dense tensor: give x.to_dense(), x.resolve_conj().resolve_neg()"
-            )
+        require_plain(x, name)
         gpu = x.get_device() if x.is_cuda else None
         return _Rows(x.data_ptr(), tuple(x.shape), x.stride(), x.dtype, x.element_size(), gpu, True)
     library = library_of(x)

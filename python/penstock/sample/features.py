@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arrays.convert import as_array
 from penstock._arrays.device import is_on_gpu
+from penstock._arrays.tensors import is_tensor
 from penstock.sample._arguments import int64s
 from penstock.sample._gather_gpu import gather_on_gpu
+from penstock.sample._host_rows import as_type_of, host_rows
 
 
 def gather(features: Any, ids: Any, out: Any = None) -> Any:
@@ -19,10 +20,11 @@ def gather(features: Any, ids: Any, out: Any = None) -> Any:
     Parameters
     ----------
     features : array of shape (n, ...), of any type of fixed size
-        Of NumPy, a memory-mapped file (`np.load(path, mmap_mode="r")`), or a tensor of PyTorch on the CPU. The bytes of
-        a row must lie side by side; rows may have any distance. Rows of a memory-mapped file are read in the order of
-        their addresses. For ids on a GPU: an array on that GPU, or in pinned memory (`ps.empty(shape, dtype,
-        ps.pinned)`, `tensor.pin_memory()`), of which the GPU reads the wanted rows in place.
+        Of NumPy, a memory-mapped file (`np.load(path, mmap_mode="r")`), or a tensor of PyTorch on the CPU, also of
+        bfloat16 or float8. The bytes of a row must lie side by side; rows may have any distance. Rows of a
+        memory-mapped file are read in the order of their addresses. For ids on a GPU: an array on that GPU, or in
+        pinned memory (`ps.empty(shape, dtype, ps.pinned)`, `tensor.pin_memory()`), of which the GPU reads the wanted
+        rows in place.
     ids : integers of shape (k,)
         Of NumPy, or int32 or int64 on a GPU (CuPy, PyTorch, JAX).
     out : array of shape (k, ...), of features' type, C-contiguous, optional
@@ -30,12 +32,14 @@ def gather(features: Any, ids: Any, out: Any = None) -> Any:
 
     Returns
     -------
-    NumPy's array, or one of the ids' library on their GPU. There the call waits for the ids, and queues the copies on
-    the library's stream: features must stay as they are until they are done.
+    NumPy's array, or a tensor where features are one of a type that NumPy does not have. For ids on a GPU an array of
+    their library there: the call waits for the ids, and queues the copies on the library's stream, so that features
+    must stay as they are until they are done.
 
     Raises ValueError for an id outside (negative ones, too), or an `out` that does not fit; TypeError for ids that
-    are no integers, or features of Python objects; PlacementError, with the remedy, for features that the GPU cannot
-    read, or on a GPU with ids in host memory.
+    are no integers, features of Python objects, and tensors that require a gradient, or that a flag conjugates or
+    negates; PlacementError, with the remedy, for features that the GPU cannot read, or on a GPU with ids in host
+    memory.
 
     >>> import numpy as np, penstock as ps
     >>> ps.sample.gather(np.arange(6.0).reshape(3, 2), [2, 0, 2])
@@ -49,35 +53,37 @@ def gather(features: Any, ids: Any, out: Any = None) -> Any:
         raise _core.PlacementError(
             "features are on a GPU and ids in host memory: give ids as an array on that GPU"
         )
-    x = as_array(features)
+    x, kind = host_rows(features, "features")
     if x.ndim == 0 or x.dtype.hasobject:
         raise TypeError(
             f"features of type {x.dtype} and {x.ndim} dimensions have no rows that can be copied"
         )
     numbers = int64s(ids, "ids")
     shape = (numbers.size, *x.shape[1:])
-    if out is None:
-        out = np.empty(shape, x.dtype)
-    elif not (
-        isinstance(out, np.ndarray)
-        and out.shape == shape
-        and out.dtype == x.dtype
-        and out.flags.c_contiguous
-        and out.flags.writeable
-    ):
-        raise ValueError(
-            f"out must be a C-contiguous array of shape {shape} and type {x.dtype} that can be written"
-        )
-    if np.may_share_memory(x, out):
+    y = np.empty(shape, x.dtype) if out is None else _checked_out(out, shape, x.dtype, kind)
+    if np.may_share_memory(x, y):
         raise ValueError("out shares memory with features: give an array of its own")
     inside = _rows_as_bytes(x)
     if numbers.size > 0:
         shape = (numbers.size, inside.shape[1])
-        target = (
-            out.reshape(numbers.size, -1).view(np.uint8) if out.size else np.empty(shape, np.uint8)
-        )
+        target = y.reshape(numbers.size, -1).view(np.uint8) if y.size else np.empty(shape, np.uint8)
         _core.gather_rows(inside, numbers, target, _in_a_file(x))
-    return out
+    return as_type_of(y, kind) if out is None else out
+
+
+def _checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, kind: Any) -> np.ndarray:
+    """`kind`: the type of a tensor that NumPy does not have, or None."""
+    if isinstance(out, np.ndarray) or (is_tensor(out) and not is_on_gpu(out)):
+        y, of = host_rows(out, "out")
+        whole = y.flags.c_contiguous and y.flags.writeable
+        if (y.shape, y.dtype, of) == (shape, dtype, kind) and whole:
+            return y
+    what = (
+        f"array of shape {shape} and type {dtype}"
+        if kind is None
+        else f"tensor of shape {shape} and type {kind}"
+    )
+    raise ValueError(f"out must be a C-contiguous {what} that can be written")
 
 
 def _rows_as_bytes(x: np.ndarray) -> np.ndarray:
@@ -89,7 +95,7 @@ def _rows_as_bytes(x: np.ndarray) -> np.ndarray:
         raise ValueError(
             "the bytes of a row of features must lie side by side: use np.ascontiguousarray"
         )
-    return x.reshape(x.shape[0], -1).view(np.uint8)
+    return x.reshape(x.shape[0], size // x.itemsize).view(np.uint8)
 
 
 def _in_a_file(x: np.ndarray) -> bool:

@@ -16,6 +16,8 @@ from penstock.csgraph._lists import for_cpu
 from penstock.sample._arguments import int64s, on_host
 from penstock.sample._device import DeviceDraws, device_draws
 from penstock.sample._lists import lists_to_draw
+from penstock.sample._moments import one_unit
+from penstock.sample._room import require_room
 
 EdgeType = tuple[str, str, str]
 
@@ -88,12 +90,12 @@ def neighbors(
         never drawn. A pattern has weights 1.
     disjoint : bool
         Every seed gets a sample of its own: vertices that several have found come once for each. Is so with `time`.
-    time : integers, one an edge (as `A.data`), or a dict of them by the type of edge, optional
+    time : integers or datetime64, one an edge (as `A.data`), or a dict of them by the type of edge, optional
         An edge is used for a seed if its time is not later than the seed's. A type that is not in the dict has no
-        times. In host memory; a GPU reads times in pinned memory (`ps.empty`) in place, and copies others for each
+        times. In host memory; a GPU reads integers in pinned memory (`ps.empty`) in place, and copies others for each
         call.
-    seed_time : integers, one a seed, or a dict of them by the type of vertex
-        Needed with `time`.
+    seed_time : as `time`, one a seed, or a dict of them by the type of vertex
+        Needed with `time`. Both are integers, or both are datetime64; dates of several units are compared as dates.
     seed : int
         Of the random numbers.
     device : "cpu", the number of a GPU, `ps.device(n)`, or None
@@ -109,9 +111,10 @@ def neighbors(
     Subgraph, or HeteroSubgraph for a dict of matrices. The same for any number of threads, and for a GPU. It has arrays
     of the seeds' library, on the same GPU, where the seeds are there.
 
-    Raises ValueError for a seed outside the graph, and one that names the edge for a weight that was read and is
-    negative, NaN or infinite; TypeError for what is no integer; PlacementError, with the remedy, for entries that the
-    GPU, or the CPU, cannot read.
+    Raises ValueError for a seed outside the graph, one that names the edge for a weight that was read and is negative,
+    NaN or infinite, and for a time that is NaT or beyond int64; TypeError for what is no integer, and for dates beside
+    integers; MemoryError for a hop on the CPU that may draw more edges than the free memory holds; PlacementError, with
+    the remedy, for entries that the GPU, or the CPU, cannot read.
 
     PyTorch Geometric calls the edges into a vertex its neighbours: give the transpose for its sense, as `ps.pyg` does.
 
@@ -177,9 +180,9 @@ def _of_types(
     for_cpu(lists, on_gpu is not None, "neighbors", options=False)
     draws = _HostDraws(lists) if on_gpu is None else on_gpu
     held = {t: draws.graph(a) for t, a in graphs.items()}
-    times = _times(time, graphs)
+    times, moments = _times(time, seed_time, graphs, seeds)
     tables: dict[str, Any] = {t: draws.table(n, disjoint) for t, n in sizes.items()}
-    ends = _add_seeds(draws, tables, seeds, seed_time, _growth(wanted))
+    ends = _add_seeds(draws, tables, seeds, moments, _growth(wanted))
     hops: dict[EdgeType, list[Any]] = {t: [] for t in graphs}
     begins = dict.fromkeys(tables, 0)
     counts = {t: [table.size] for t, table in tables.items()}
@@ -224,7 +227,7 @@ class _HostDraws:
         self._lists = lists
 
     def graph(self, a: Any) -> Any:
-        return on_host(a, "neighbors")._core, lists_to_draw(a, self._lists, "neighbors")
+        return on_host(a, "neighbors"), lists_to_draw(a, self._lists, "neighbors")
 
     def table(self, vertices: int, disjoint: bool) -> Any:
         return _core.VertexTable(vertices, disjoint)
@@ -234,9 +237,16 @@ class _HostDraws:
         table.add_seeds(numbers, first)
         return int(numbers.size)
 
-    def hop(self, graph: tuple[Any, Any], *how: Any) -> _Hop:
+    def hop(
+        self, graph: tuple[Any, Any], source: Any, begin: int, end: int, into: Any, fanout: int, replace: bool,
+        *how: Any,
+    ) -> _Hop:  # fmt: skip
         matrix, lists = graph
-        return _Hop(*_core.sample_hop(matrix, *how, lists))
+        require_room(matrix, source, begin, end, fanout, replace)
+        drawn = _core.sample_hop(
+            matrix._core, source, begin, end, into, fanout, replace, *how, lists
+        )
+        return _Hop(*drawn)
 
     def joined(self, hops: Sequence[_Hop]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return (
@@ -314,47 +324,44 @@ def _fanout_list(some: Any) -> list[int]:
     return [integer(f, f"fanouts[{i}]", -1, 2**31 - 1) for i, f in enumerate(some)]
 
 
-def _times(time: Any, graphs: Mapping[EdgeType, Any]) -> dict[EdgeType, np.ndarray]:
+def _times(
+    time: Any, seed_time: Any, graphs: Mapping[EdgeType, Any], seeds: Mapping[str, Any]
+) -> tuple[dict[EdgeType, np.ndarray], dict[str, np.ndarray] | None]:
+    """Those of the edges and of the seeds, in one unit."""
     if time is None:
-        return {}
+        return {}, None
     if not isinstance(time, Mapping):
         raise TypeError("time must be a dict by the type of edge, as A is")
     for t in time:
         if t not in graphs:
             raise ValueError(f"time has the type {t!r}, which A has not")
-    times = {t: _moments(some, "time") for t, some in time.items()}
+    if not isinstance(seed_time, Mapping):
+        raise TypeError("seed_time must be a dict by the type of vertex, as seeds is")
+    if set(seed_time) != set(seeds):
+        raise ValueError(f"seed_time has the types {list(seed_time)}, seeds has {list(seeds)}")
+    times, moments = one_unit(time, seed_time)
     for t, some in times.items():
         if some.size != graphs[t].nnz:
             raise ValueError(f"time has {some.size} numbers for {graphs[t].nnz} edges")
-    return times
-
-
-def _moments(some: Any, name: str) -> np.ndarray:
-    """Times as int64; NumPy's datetime64 counts in its own unit."""
-    given = np.asarray(some)
-    return int64s(given.view(np.int64) if given.dtype.kind == "M" else given, name)
+    return times, moments
 
 
 def _add_seeds(
     draws: _HostDraws | DeviceDraws,
     tables: Mapping[str, Any],
     seeds: Mapping[str, Any],
-    seed_time: Any,
+    moments: Mapping[str, np.ndarray] | None,
     growth: int,
 ) -> np.ndarray | None:
     """Puts seeds into their tables; the time of each, in the order of their numbers."""
-    if seed_time is not None and not isinstance(seed_time, Mapping):
-        raise TypeError("seed_time must be a dict by the type of vertex, as seeds is")
-    if seed_time is not None and set(seed_time) != set(seeds):
-        raise ValueError(f"seed_time has the types {list(seed_time)}, seeds has {list(seeds)}")
     times, first = [], 0
     for t, some in seeds.items():
         if t not in tables:
             raise ValueError(f"seeds has vertices of type {t!r}, of which A has no edges")
         count = draws.add_seeds(tables[t], some, first, growth)
         first += count
-        if seed_time is not None:
-            times.append(_moments(seed_time[t], "seed_time"))
+        if moments is not None:
+            times.append(moments[t])
             if times[-1].size != count:
                 raise ValueError(f"seed_time has {times[-1].size} numbers for {count} seeds")
-    return _joined(times) if seed_time is not None else None
+    return _joined(times) if moments is not None else None

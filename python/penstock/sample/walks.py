@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from penstock import _core
-from penstock._arguments import flag, integer, real, seed_number
+from penstock._arguments import flag, integer, number, real, seed_number, unmasked
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._graph import as_graph, has_symmetric_pattern, vertex, vertices
 from penstock.csgraph._lists import for_cpu
@@ -84,10 +84,10 @@ def random_walks(
     if draws is None:
         on_host(graph, "random_walks")
     steps = integer(length, "length", 0, 2**31 - 1)
-    restart = real(restart, "restart", "from 0, below 1", lambda x: 0 <= x < 1)
-    p = real(p, "p", "above 0", lambda x: x > 0)
-    q = real(q, "q", "above 0", lambda x: x > 0)
-    number = seed_number(seed)
+    restart = real(number(restart, "restart"), "restart", "from 0, below 1", lambda x: 0 <= x < 1)
+    p = real(number(p, "p"), "p", "above 0", lambda x: x > 0)
+    q = real(number(q, "q"), "q", "above 0", lambda x: x > 0)
+    random = seed_number(seed)
     weighted = flag(weighted, "weighted")
     symmetric = False
     uniform = p == 1 and q == 1 and (not weighted or graph.dtype == np.bool_)
@@ -101,19 +101,19 @@ def random_walks(
                 "p and q need rows that ascend without repeats: give A.without_duplicates()"
             )
         symmetric = has_symmetric_pattern(graph)
-    how = (steps, restart, weighted, p, q, symmetric, number)
+    how = (steps, restart, weighted, p, q, symmetric, random)
     if draws is not None:
         return _walks_on_gpu(graph, draws, starts, how)
     if starts is None:
         begin = np.arange(graph.shape[0], dtype=np.int32)
     else:
-        begin = np.ascontiguousarray(vertices(graph, starts, "starts"))
+        begin = np.ascontiguousarray(vertices(graph, unmasked(starts, "starts"), "starts"))
     packed = lists_to_draw(graph, lists, "random_walks") if uniform else None
     walks: Any
     if packed is None:
         walks = _core.random_walks(graph._core, begin, _largest(graph, weighted), *how)
     else:
-        walks = _core.packed_walks(packed, begin, steps, restart, number)
+        walks = _core.packed_walks(packed, begin, steps, restart, random)
     return walks.reshape(begin.size, steps + 1)
 
 
@@ -174,9 +174,9 @@ def personalized_pagerank(
     """
     graph = on_host(as_graph(A, "personalized_pagerank"), "personalized_pagerank")
     v = vertex(graph, source)
-    damping = real(damping, "damping", "from 0, below 1", lambda x: 0 <= x < 1)
+    damping = real(number(damping, "damping"), "damping", "from 0, below 1", lambda x: 0 <= x < 1)
     epsilon, delta, failure = (
-        real(x, name, "above 0, below 1", lambda x: 0 < x < 1)
+        real(number(x, name), name, "above 0, below 1", lambda x: 0 < x < 1)
         for x, name in ((epsilon, "epsilon"), (delta, "delta"), (failure, "failure"))
     )
     weighted = flag(weighted, "weighted")

@@ -113,10 +113,21 @@ def test_stores_of_features():
         assert got.device.type == device and np.array_equal(got.cpu(), x[index])
 
 
-def test_refusals():
-    data = random_data(when=torch.arange(1500))
-    with pytest.raises(ValueError, match="that the CPU draws"):
-        ps.pyg.NeighborSampler(data, [4], time_attr="when", device=0)
+def test_samples_with_times_are_the_cpus():
+    data = random_data(when=torch.arange(1500), year=torch.arange(200) % 50)
+    until = torch.tensor([900, 1400, 20])
+    index = NodeSamplerInput(None, torch.tensor([5, 9, 5]), time=until)
+    for attribute in ("when", "year"):
+        for edges in (data, data.clone().cuda()):
+            how = {"time_attr": attribute}
+            samples = []
+            for device in ("cpu", 0):
+                torch.manual_seed(7)
+                sampler = ps.pyg.NeighborSampler(edges, [4, 3], device=device, **how)
+                samples.append(sampler.sample_from_nodes(index))
+            on_cpu, got = samples
+            for name in ("node", "row", "col", "edge", "batch"):
+                assert torch.equal(getattr(got, name).cpu(), getattr(on_cpu, name).cpu()), name
 
 
 def test_weighted_samples_are_the_cpus():

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from penstock.sample import _room
 from scipy.stats import chisquare
 
 import penstock as ps
@@ -289,3 +290,23 @@ def test_bad_types():
         ps.sample.neighbors({("a", "r", "b"): a}, {"c": [0]}, [1])
     with pytest.raises(ValueError, match="square"):
         ps.sample.neighbors(a, [0], [1])
+
+
+@pytest.mark.parametrize("how", [{}, {"weighted": True}, {"disjoint": True}])
+def test_hops_beyond_memory_are_refused(how, monkeypatch):
+    A = star(50, np.ones(50))
+    monkeypatch.setattr(_room._core, "topology", lambda: {"available_bytes": 2**33})
+    with pytest.raises(
+        MemoryError, match="a hop of up to 2147483647 edges takes 88.0 GiB, and 8.0"
+    ):
+        ps.sample.neighbors(A, [0], [2**31 - 1], replace=True, **how)
+    ends = ps.sample.neighbors(A, [1, 2], [2**31 - 1], replace=True, **how)  # which have no edges
+    assert ends.edges.size == 0
+    assert ps.sample.neighbors(A, [0], [2**31 - 1], **how).edges.size == 50
+    monkeypatch.setattr(_room, "_SMALL", 0)
+    monkeypatch.setattr(_room._core, "topology", lambda: {"available_bytes": 44 * 50})
+    assert ps.sample.neighbors(A, [0], [-1], **how).edges.size == 50
+    with pytest.raises(
+        MemoryError, match="a hop of up to 100 edges takes 4.3 KiB, and 2.1 KiB of memory"
+    ):
+        ps.sample.neighbors(A, [0, 0], [-1], **how)

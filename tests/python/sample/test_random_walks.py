@@ -252,3 +252,15 @@ def test_personalized_pagerank_for_any_number_of_threads():
 def test_personalized_pagerank_refuses(error, match, how):
     with pytest.raises(error, match=match):
         ps.sample.personalized_pagerank(graph()[0], **{"source": 0, **how})
+
+
+def test_texts_and_masks_are_refused():
+    A, _ = graph()
+    for name in ("restart", "p", "q"):
+        with pytest.raises(TypeError, match=f"{name}='0.5' is not a number"):
+            ps.sample.random_walks(A, [0], 2, **{name: "0.5"})
+    for name in ("damping", "epsilon", "delta", "failure"):
+        with pytest.raises(TypeError, match=f"{name}='0.5' is not a number"):
+            ps.sample.personalized_pagerank(A, 0, **{name: "0.5"})
+    with pytest.raises(ValueError, match="starts has 1 masked entries"):
+        ps.sample.random_walks(A, np.ma.array([0, 1], mask=[True, False]), 2)
