@@ -138,7 +138,9 @@ class Cluster:
     @staticmethod
     def _own(line: str) -> bool:
         """A process of the node itself, or one that has ended and waits for nobody."""
-        return "node.py serve" in line or "ps -eo" in line or " Z " in f" {line} "
+        number, state, *_ = *line.split(), "", ""
+        ended = number.isdigit() and state.startswith("Z")  # "ZN" where it was niced
+        return "node.py serve" in line or "ps -eo" in line or ended
 
     def close(self) -> None:
         """Ends all processes of the cluster, and removes its folder."""

@@ -31,8 +31,24 @@ _IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST)
 _CANNOT = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)  # EPERM: some sandboxes
 
 
+def require_named(path: Any) -> None:
+    """Refuses an empty path, which would be the current folder, and any other name of that folder or one above it:
+    what is put in its place would leave the process, and others, in a folder that is no longer there."""
+    name = os.fspath(path)
+    if not name:
+        raise ValueError(f"path {name!r} is empty: give the name of a file or folder to write to")
+    with contextlib.suppress(FileNotFoundError):  # of a current folder that was removed
+        real, here = os.path.realpath(os.fsdecode(name)), os.path.realpath(os.getcwd())
+        if os.path.commonpath((real, here)) == real:
+            raise broken(
+                name,
+                f"is the current folder, or holds it ({here}), and is not replaced: choose another name",
+            )
+
+
 def _target(path: Any) -> str:
     """The real path, so that a link stays a link; refuses a folder that is not there."""
+    require_named(path)
     real = os.path.realpath(os.fspath(path))
     if not os.path.isdir(os.path.dirname(real)):
         raise FileNotFoundError(
@@ -70,7 +86,8 @@ def _take_after(path: str, old: os.stat_result) -> None:
 def atomic_file(path: Any) -> Iterator[BinaryIO]:
     """A binary file to write; gzip where the path ends in `.gz`. What was there stays until the end of the block, and
     its mode beyond. A FIFO or a character device is written to, and stays what it is; so is an open descriptor that the
-    path names (/dev/stdout), whatever is behind it."""
+    path names (/dev/stdout), whatever is behind it. ValueError for a path that cannot be a file."""
+    require_named(path)
     number = own_descriptor(path)
     if number is not None:
         with open(duplicate(path, number), "wb") as stream:

@@ -19,13 +19,13 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from penstock._io import _neighbours, _packed, _sample
-from penstock._io._atomic import atomic_folder, recover, require_ours
+from penstock._io._atomic import atomic_folder, recover, require_named, require_ours
 from penstock._io._errors import MAX_COLS, broken
 from penstock._io._folder import Folder, snapshot
 from penstock._io._npy import STEP, map_array, write_array
@@ -214,9 +214,11 @@ def _open(at: Folder, check: str) -> csr_array:
             _check_sums(at.path, said, {_sample.FILE: sample[2]})
         _sample.hold(a, sample, checked=check != "first_use")
     if said.lists is not None:
-        lists = _neighbours.open_lists(at, said.lists, a, check, said.crc32)
-        if check == "all":
-            _check_sums(at.path, said, _neighbours.arrays_of(lists))
+
+        def sums(arrays: dict[str, np.ndarray]) -> None:
+            _check_sums(at.path, said, arrays, _neighbours.REMEDY)
+
+        lists = _neighbours.open_lists(at, said.lists, a, check, said.crc32, sums)
         _neighbours.hold(a, said.lists, lists)
     a._derived.generation = said.generation
     return a
@@ -245,7 +247,12 @@ def _open_arrays(at: Folder, said: _Description, check: str) -> csr_array:
     return a
 
 
-def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | None]) -> None:
+def _check_sums(
+    folder: str,
+    said: _Description,
+    arrays: Mapping[str, np.ndarray | None],
+    remedy: str = REMEDY,
+) -> None:
     for name, array in arrays.items():
         wanted = said.crc32.get(name)
         if array is None or wanted is None:
@@ -256,7 +263,7 @@ def _check_sums(folder: str, said: _Description, arrays: dict[str, np.ndarray | 
         if crc != wanted:
             raise broken(
                 os.path.join(folder, f"{name}.npy"),
-                f"has the checksum {crc}, the header {wanted!r:.20}: {REMEDY}",
+                f"has the checksum {crc}, the header {wanted!r:.20}: {remedy}",
             )
 
 
@@ -280,7 +287,9 @@ def load_store(folder: Any, *, dtype: Any = None, max_rows: int | None = None) -
 
 
 def require_replaceable(folder: str) -> None:
-    """Refuses to write a store over anything but a store without other files, or an empty folder."""
+    """Refuses to write a store over anything but a store without other files, or an empty folder; and, whatever is in
+    it, over the current folder or one above it."""
+    require_named(folder)
     recover(folder, FILES)
     try:
         there = os.listdir(folder)

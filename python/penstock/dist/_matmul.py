@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag, integer, seed_number
+from penstock._choices import one_of, semiring_named
 from penstock.dist._agree import about
 from penstock.dist._gpu import _offer
 from penstock.dist._matmul_out import multiply_into
@@ -21,6 +23,7 @@ __all__ = ["matmul", "plan"]
 
 ALGORITHMS = ("one_sided", "summa")
 STATIONARY = ("auto", "a", "b", "c", "cover")
+_MOST_INT = 2**31 - 1  # of the core
 _STEAL = {False: "none", None: "none", True: "locality", "random": "random", "locality": "locality"}
 
 
@@ -56,7 +59,8 @@ def matmul(
         sums travel (a minimum vertex cover of each tile); for a dense B. The first product cuts A in two, on the CPU,
         and A keeps both parts, which take its memory once more. "auto": of "a", "b" and "c", what the model of
         `penstock scale` finds fastest, with the tiles as they are, on the network that `penstock probe --mpi` measured,
-        or a preset.
+        or a preset; and of a dense B in host memory on several ranks, without `steal`, "cover" where that is faster by
+        the model once products have waited on the network for as long as it takes to cut A.
     steal : bool or str
         Ranks that are done take parts of others' products, some rows of a tile, while their owners work on the rest:
         "locality" (or True) of products one of whose tiles they own, "random" of any. On GPUs whole products.
@@ -110,8 +114,9 @@ def matmul(
     Collective, all arguments but `memory` alike on all ranks. With stationary "c", no stealing and no `balance`, and by
     "summa", the result has the same bits each time; otherwise sums are taken in the order in which they come.
 
-    ValueError: tiles or arguments do not fit. MemoryError, on all ranks and before anything is computed: C will not
-    fit, with the numbers. NotCompiledError: no such types or semiring. CommError: another rank failed or did not come.
+    TypeError: an argument is of another kind. ValueError: tiles or arguments do not fit. MemoryError, on all ranks and
+    before anything is computed: C will not fit, with the numbers. NotCompiledError: no such types or semiring.
+    CommError: another rank failed or did not come.
     """
     for name, matrix in (("A", A), ("B", B)):
         if not isinstance(matrix, tiled_array):
@@ -120,19 +125,13 @@ def matmul(
             )
     if mask is not None and not isinstance(mask, tiled_array):
         raise TypeError(f"mask is {type(mask).__name__}: cut it with ps.dist.tiled_array first")
-    if algorithm not in ALGORITHMS:
-        raise ValueError(
-            f"algorithm={algorithm!r} is unknown: choose one of {', '.join(ALGORITHMS)}"
-        )
-    if stationary not in STATIONARY:
+    one_of("algorithm", algorithm, ALGORITHMS)
+    if not isinstance(stationary, str) or stationary not in STATIONARY:
         raise ValueError(
             f"stationary={stationary!r} is unknown: choose one of {', '.join(STATIONARY)}; "
             "SUMMA is algorithm='summa'"
         )
-    if steal not in _STEAL:
-        raise ValueError(
-            f"steal={steal!r} is unknown: choose one of False, True, 'random', 'locality'"
-        )
+    _require_plain(steal, prefetch, semiring, memory, seed, replicas, out, balance)
     if algorithm == "summa":
         _refuse_for_summa(stationary, steal, prefetch, seed, replicas, nodes)
     if seed is not None and _STEAL[steal] == "none":
@@ -143,8 +142,9 @@ def matmul(
     of_ranks = None if nodes is None else _nodes(A.comm, nodes)
     if balance:
         _require_free_to_deal(A, algorithm, stationary, steal, replicas, out, of_ranks)
-    ahead = 1 if prefetch is None else prefetch
-    seed = 0 if seed is None else seed
+    ahead = 1 if prefetch is None else int(prefetch)
+    seed = 0 if seed is None else int(seed)
+    memory, replicas = None if memory is None else int(memory), int(replicas)
     if replicas != 1 and stationary not in ("auto", "c"):
         raise ValueError(f"replicas={replicas} are copies of C: stationary='c', not {stationary!r}")
     with about(
@@ -177,6 +177,40 @@ def matmul(
         return _multiply(
             A, B, kind, steal, ahead, semiring, memory, seed, mask, replicas, out, of_ranks, deal
         )
+
+
+def _require_plain(
+    steal: Any,
+    prefetch: Any,
+    semiring: Any,
+    memory: Any,
+    seed: Any,
+    replicas: Any,
+    out: Any,
+    balance: Any,
+) -> None:
+    """TypeError or ValueError, before any message, for what is no such argument of any product: of the same arguments
+    the same error on all ranks."""
+    if not isinstance(steal, Hashable) or steal not in _STEAL:
+        raise ValueError(
+            f"steal={steal!r} is unknown: choose one of False, True, 'random', 'locality'"
+        )
+    if prefetch is not None:
+        integer(prefetch, "prefetch", 0, _MOST_INT)
+    integer(replicas, "replicas", 1, _MOST_INT)
+    if not isinstance(semiring, str):
+        semiring_named(semiring)  # which says what there is
+    if memory is not None:
+        try:
+            integer(memory, "memory", 0)
+        except TypeError as error:
+            raise TypeError(f"{error}: give bytes, as 10**9, or None") from None
+    if seed is not None:
+        seed_number(seed)
+    if balance is not None:
+        flag(balance, "balance")
+    if not (out is None or isinstance(out, (str, bytes, os.PathLike))):
+        raise TypeError(f"out={out!r}: give the path of a store, or None")
 
 
 def _price(A: tiled_array, B: tiled_array, forced: bool) -> float:
@@ -252,11 +286,14 @@ def _refuse_for_summa(
 
 def _nodes(comm: Any, nodes: Any) -> list[int]:
     """The number of each rank's node. ValueError where they are not so many numbers."""
-    if nodes == "auto":
+    if isinstance(nodes, str) and nodes == "auto":
         return _numbered(comm.collect(socket.gethostname()))
     if isinstance(nodes, (int, np.integer)) and not isinstance(nodes, bool) and nodes > 0:
         return [rank // int(nodes) for rank in range(comm.size)]
-    given = np.asarray(nodes)
+    try:
+        given = np.asarray(nodes)
+    except ValueError:  # lists of several lengths
+        given = np.zeros(0)
     if given.shape != (comm.size,) or given.dtype.kind not in "iu" or given.min(initial=0) < 0:
         raise ValueError(
             f"nodes={nodes!r}: 'auto', ranks of a node (at least 1), or the number of each of the {comm.size} ranks' "

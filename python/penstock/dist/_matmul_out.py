@@ -154,9 +154,9 @@ def _blocks(
 
 def _row(c: tiled_array, i: int) -> csr_array:
     """Tile row i as one matrix."""
-    parts = [c.get_tile(i, j) for j in range(c.tiles[1])]
-    rows = parts[0].shape[0]
-    counts = np.stack([np.diff(p.indptr) for p in parts])
+    parts = [c.get_tile(i, j) for j in range(c.tiles[1])]  # none where C has no columns
+    rows = int(np.diff(c._core.map.row_cuts[i : i + 2])[0])
+    counts = np.array([np.diff(p.indptr) for p in parts], np.int64).reshape(len(parts), rows)
     indptr = np.concatenate([[0], np.cumsum(counts.sum(0))])
     before = indptr[:-1] + np.cumsum(counts, axis=0) - counts  # where a tile's part of a row begins
     indices = np.empty(indptr[-1], np.int32)

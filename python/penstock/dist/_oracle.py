@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from penstock._arguments import integer
 from penstock._matrix.given import as_matrix
 from penstock.dist._irregular import irregular_of, irregularity
 from penstock.dist._layouts import LAYOUTS, Counts, count
@@ -179,7 +180,9 @@ def _network(network: Any) -> Network:
 
 
 def _ranks(ranks: Iterable[int]) -> list[int]:
-    found = sorted(set(ranks))
+    if isinstance(ranks, str) or not isinstance(ranks, Iterable):
+        raise TypeError(f"ranks={ranks!r}: give a sequence of integers, as [1, 2, 4]")
+    found = sorted({integer(n, "ranks", -(2**62)) for n in ranks})
     if not found or found[0] < 1:
         raise ValueError(f"ranks {found}: at least one number, from 1")
     return found

@@ -12,7 +12,15 @@ from penstock import _core
 from penstock._plan import probe
 from penstock.dist import _calibrate
 from penstock.dist._network import Network, networks
-from penstock.dist._tile_counts import ProductCounts, csr_bytes, dealt, parts, rows_alone, shares
+from penstock.dist._tile_counts import (
+    ProductCounts,
+    csr_bytes,
+    dealt,
+    parts,
+    rows_alone,
+    rows_that_travel,
+    shares,
+)
 from penstock.dist._tile_model.cover import cover_seconds, cutting_seconds, may_win, turned
 from penstock.dist._tile_price import ProductPrediction, price_product
 
@@ -86,10 +94,7 @@ def count_maps(a: Any, b: Any) -> ProductCounts:
         b_bytes = deep[:, None] * wide * float(word)
         c_bytes = area[:, 0] * word
         found = np.array(a.spans).reshape(*a_nnz.shape, 6)
-        if (
-            word * int(wide.max(initial=0)) < _core.least_row_bytes()
-        ):  # all rows between the first and the last
-            found[..., 4:] = found[..., 1:4:2] - found[..., 0:3:2]
+        found = rows_that_travel(found, word * int(wide.max(initial=0)))
         spans = shares(found, high, deep)
         part, compression = parts(c_bytes, spans, high), 1.0
         flops = 2.0 * a_nnz[:, :, None] * wide

@@ -117,8 +117,9 @@ class ProductCounts:
         if offset:
             i, k, j = np.ogrid[: flops.shape[0], : flops.shape[1], : flops.shape[2]]
             flops = np.take_along_axis(flops, (i + k + j) % flops.shape[1], axis=1)
-        stages = flops.transpose(1, 0, 2).reshape(self.tiles[1], -1)
-        return np.stack([np.bincount(owner, s, self.ranks) for s in stages])
+        stages = flops.transpose(1, 0, 2).reshape(self.tiles[1], owner.size)  # there may be none
+        found = [np.bincount(owner, s, self.ranks) for s in stages]
+        return np.array(found).reshape(len(found), self.ranks)
 
 
 def _imbalance(values: np.ndarray) -> float:
@@ -234,9 +235,9 @@ def count_spmm(
     high, deep, wide = np.diff(rows), np.diff(inner), np.diff(cols)
     spans = np.zeros((*nnz.shape, 6))
     if A.nnz:
-        gathers = gathers and word * int(wide[0]) >= _core.least_row_bytes()
         found = _core.tile_spans(A._core, int(rows[1]), int(inner[1]), gathers)
-        spans = shares(found.reshape(spans.shape), high, deep)
+        found = rows_that_travel(found.reshape(spans.shape), word * int(wide[0]))
+        spans = shares(found, high, deep)
     a = csr_bytes(nnz, high, 0 if A.dtype == np.bool_ else word)
     b, c = deep[:, None] * wide * float(word), high[:, None] * wide * float(word)
     flops = 2.0 * nnz[:, :, None] * wide
@@ -262,6 +263,27 @@ def count_spmm(
         word_of_b=word,
         lists=lambda: (_spread(A, rows, inner), None),
     )
+
+
+def worth_naming(met: np.ndarray, between: np.ndarray, row_bytes: Any) -> np.ndarray:
+    """Whether so many rows travel one by one and not all `between` the first and the last, as the core has it: names
+    of short rows count, an eighth of long ones pays for theirs.
+
+    >>> worth_naming(np.array([87, 88]), np.array([100, 100]), 32).tolist()
+    [True, False]
+    >>> worth_naming(np.array([43, 44]), np.array([100, 100]), 4).tolist()
+    [True, False]
+    """
+    row = np.asarray(row_bytes, float)
+    each = row + np.where(row < _core.least_row_bytes(), _ROW_NAME, 0)
+    return 8 * met * each < 7 * between * row  # type: ignore[no-any-return]
+
+
+def rows_that_travel(spans: np.ndarray, row_bytes: int) -> np.ndarray:
+    """(..., 6) of the core, which knows of long rows only, for a B whose tiles have rows of so many bytes."""
+    met, between = spans[..., 4:], spans[..., 1:4:2] - spans[..., 0:3:2]
+    kept = np.where(worth_naming(met, between, row_bytes), met, between)
+    return np.concatenate([spans[..., :4], kept], axis=-1)
 
 
 def shares(spans: np.ndarray, high: np.ndarray, deep: np.ndarray) -> np.ndarray:

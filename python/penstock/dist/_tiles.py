@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import integer
 from penstock._choices import TILE_CUTS, one_of
 from penstock._io import store
 from penstock._matrix.csr import csr_array as whole_array
@@ -277,19 +279,30 @@ class tiled_array:
         return self._core.rows_of_tile(i, j, *rows)
 
     def replace_tile(self, i: int, j: int, tile: np.ndarray) -> None:
-        """Overwrites a dense tile, on whichever rank it is. Not collective: `barrier()` before others read it."""
+        """Overwrites a dense tile, a NumPy array, on whichever rank it is. Not collective: `barrier()` before others
+        read it."""
+        self._require_tile(i, j)
         self._core.replace_tile(i, j, dense_matrix(tile))
 
     def renew_tiles(self, new: dict[tuple[int, int], Any]) -> None:
         """Other entries for some of this rank's tiles of a sparse matrix, {(i, j): csr_array of the tile's shape and
         the matrix's dtype}; the others stay. Collective: ranks without new tiles give {}."""
-        across = self.tiles[1]
-        cores = []
-        for (i, j), tile in new.items():
-            self._require_tile(i, j)
-            cores.append((i * across + j, as_matrix(tile, "renew_tiles")._core))
-        self._core.renew_tiles(cores)
+        self._core.renew_tiles(agreed(self.comm, lambda: self._numbered(new)))
         self._auto = Auto()
+
+    def _numbered(self, new: Any) -> list[tuple[int, Any]]:
+        """The tiles that renew_tiles is given, by their numbers."""
+        if not isinstance(new, Mapping):
+            raise TypeError(f"renew_tiles takes a dict {{(i, j): tile}}, not {type(new).__name__}")
+        cores = []
+        for at, tile in new.items():
+            if not (isinstance(at, tuple) and len(at) == 2):
+                raise TypeError(
+                    f"renew_tiles takes a dict {{(i, j): tile}}, and {at!r} is no (i, j)"
+                )
+            self._require_tile(*at)
+            cores.append((at[0] * self.tiles[1] + at[1], as_matrix(tile, "renew_tiles")._core))
+        return cores
 
     def barrier(self) -> None:
         """Waits for all ranks: what they wrote is seen by all afterwards."""
@@ -327,6 +340,8 @@ class tiled_array:
 
     def _require_tile(self, i: int, j: int) -> None:
         down, across = self.tiles
+        if not all(isinstance(n, (int, np.integer)) for n in (i, j)):
+            raise TypeError(f"there is no tile ({i!r}, {j!r}): give two integers")
         if not (0 <= i < down and 0 <= j < across):
             raise ValueError(f"there is no tile ({i}, {j}): there are {down} x {across}")
 
@@ -342,13 +357,13 @@ def _asked(
 ) -> tuple[str, Any, tuple[Any, ...]]:
     """The kind of source, what must be the same on all ranks, and how the core is to cut; its last part is the device,
     each rank's own."""
-    down, across = (size_of(n) for n in sizes)
+    down, across = map(size_of, sizes, ("tile_rows", "tile_cols"))
     kind = _source_kind(source)
     chosen: Any = grid
     if isinstance(grid, str):
         _require_auto(kind, grid, comm.size)
     else:
-        chosen = _core.square_grid(comm.size) if grid is None else (int(grid[0]), int(grid[1]))
+        chosen = _core.square_grid(comm.size) if grid is None else _grid_of(grid, comm.size)
     if kind == "dense":
         dense_matrix(source)
     one_of("cuts", cuts, TILE_CUTS)
@@ -360,6 +375,22 @@ def _asked(
         )
     gpu = tile_device(device, transport, comm.rank, comm.size)
     return kind, _facts(source, kind), (down, across, chosen, transport, cuts, gpu)
+
+
+def _grid_of(grid: Any, ranks: int) -> tuple[int, int]:
+    """Two numbers of ranks, down and across. TypeError or ValueError for anything else."""
+    try:
+        down, across = grid
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"grid={grid!r}: two numbers of ranks, down and across, or 'auto'"
+        ) from None
+    down, across = integer(down, "grid[0]", 1), integer(across, "grid[1]", 1)
+    if down * across != ranks:
+        raise ValueError(
+            f"grid={grid!r}: a grid of {down} x {across} is of {down * across} ranks, but there are {ranks}"
+        )
+    return down, across
 
 
 def _require_auto(kind: str, grid: str, ranks: int) -> None:

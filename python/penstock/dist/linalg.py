@@ -176,6 +176,8 @@ def _solve_alike(
         vector(b, owned, real_dtype(A, as_array(b)), "b", many)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback={callback!r} is not callable")
+        if path is not None and not path:  # would be the current folder
+            raise ValueError(f"checkpoint={path!r} is empty: give the name of a folder, or None")
         if path is not None and as_array(b).ndim == 2 and as_array(b).shape[1] != 1:
             raise ValueError(
                 "checkpoint= keeps the state of one right-hand side: solve b's columns one by one"

@@ -312,6 +312,23 @@ def test_forecasts() -> None:
             ps.dist.predict_products(A, **{"ranks": [1], "network": net(), **bad})
 
 
+def test_ranges_are_those_of_the_network() -> None:
+    """Nobody measured a preset: its predictions of products are no better than those of `A @ x`."""
+    A = ps.generate.uniform(200, nnz_per_row=5, seed=1)
+    measured = net(rank_products=((1e3, 1e9),), node_products=((1e3, 1e9),))
+    assert measured.measured
+    for network, low, high in (
+        (measured, 0.4, 1.6),
+        ("hdr-infiniband", 0.5, 2.0),
+        (net(), 0.5, 2.0),
+    ):
+        f = ps.dist.predict_products(A, [1, 4], network)
+        for p in f.rows:
+            assert f.between(p) == pytest.approx((low * p.seconds, high * p.seconds))
+        said = f.as_dict()["predictions"][0]
+        assert said["between"] == pytest.approx([low * said["seconds"], high * said["seconds"]])
+
+
 def scale(*words: Any) -> Any:
     return CliRunner().invoke(app, ["scale", *map(str, words)])
 
@@ -393,10 +410,13 @@ def test_a_directory_is_enough_to_choose(ranks: int) -> None:
         _tile_choice.count_maps(dense, a)
 
 
+@pytest.mark.parametrize("columns", [8, 64])
 @pytest.mark.parametrize("ranks", [2, 4, 6])
-def test_ranks_move_the_bytes_that_are_counted(ranks: int) -> None:
+def test_ranks_move_the_bytes_that_are_counted(ranks: int, columns: int) -> None:
+    """Where rows of a tile are short, some products name rows of a tile of which others take all between: the count
+    misses that by less than a hundredth."""
     A = ps.generate.rmat(9, 6, seed=1, dtype=np.float32, scramble=False)
-    B = np.ones((512, 8), np.float32)
+    B = np.ones((512, columns), np.float32)
 
     def work(comm: Any) -> dict[str, tuple[int, int]]:
         left, right = ps.dist.tiled_array(A, comm), ps.dist.tiled_array(B, comm)
@@ -411,14 +431,16 @@ def test_ranks_move_the_bytes_that_are_counted(ranks: int) -> None:
 
     ran = ps.dist.run(work, ranks)
     for op, c in (
-        ("spmm", _tile_counts.count_spmm(A, 8, ranks)),
+        ("spmm", _tile_counts.count_spmm(A, columns, ranks)),
         ("spgemm", _tile_counts.count_spgemm(A, A, ranks)),
     ):
+        exact = op == "spgemm" or columns == 64
         for stays in "abc":
             p = _tile_price.price_product(c, net(), stays)
             fetched, sent = (sum(r[f"{op} {stays}"][which] for r in ran) for which in (0, 1))
             if stays == "c":
-                assert (p.bytes_all, 0) == (fetched, sent), f"{op}, {ranks} ranks"
+                near = pytest.approx(fetched, rel=0 if exact else 0.01, abs=0)
+                assert (p.bytes_all, 0) == (near, sent), f"{op}, {ranks} ranks"
             else:  # ranks keep tiles between products, and add up sums before they send them
                 assert 0.95 * (fetched + sent) <= p.bytes_all <= 1.6 * (fetched + sent) + 1, (
                     f"{op} {stays}"

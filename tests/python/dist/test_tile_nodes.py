@@ -88,9 +88,13 @@ def test_products_and_bytes_of_both_networks(A, ranks, grid, nodes):
             assert (moved[0], moved[2]) == (moved[1], moved[3]), what
 
 
-def rows_needed(where, named=True):
-    """Row numbers that travel: those, or all between where these are at least 7/8 of them."""
-    if where.size == 0 or (named and 8 * where.size < 7 * (where[-1] - where[0] + 1)):
+def rows_needed(where, named=True, row=8 * WIDTH):
+    """Row numbers of `row` bytes that travel: those, or all between, where these are at least 7/8 of them, or few more
+    bytes than the rows with their numbers."""
+    if where.size == 0:
+        return where
+    name = 4 if row < 32 else 0
+    if named and 8 * where.size * (row + name) < 7 * (where[-1] - where[0] + 1) * row:
         return where
     return np.arange(where[0], where[-1] + 1)
 
@@ -187,7 +191,7 @@ def test_a_prediction_for_many_ranks():
     )
     for stays in "ca":
         alone, together = f.at(stays, 4096), f.at(f"{stays}+nodes", 4096)
-        assert together.bytes_far < 0.7 * alone.bytes_far
+        assert together.bytes_far < 0.8 * alone.bytes_far
 
 
 def test_what_is_shared_is_in_the_plan():

@@ -128,26 +128,43 @@ def test_memory_of_a_fetched_tile_ends_with_the_rows_that_are_needed(stays):
     assert all((found == 13).all() for found in run(work, 2))
 
 
-def test_short_rows_are_not_named():
-    """Their numbers would be longer than what is left out."""
-    some = np.arange(80) * 5 // 4
-    A = ps.csr_array((np.ones(80), (some, 100 + some)), shape=(200, 200))
+def worth_naming(met, span, row):
+    """Whether rows travel one by one: with their numbers, where these are no small part, clearly fewer bytes."""
+    return 8 * met * (row + 4 * (row < 32)) < 7 * span * row
+
+
+@pytest.mark.parametrize("met", [40, 60, 80])
+def test_rows_of_every_width_travel_alone_where_that_is_less(met):
+    """`met` rows of about 100 of B, and of sums: by hand, and by the model."""
+    some = np.arange(met) * 100 // met
+    span = int(some[-1]) + 1
+    A = ps.csr_array((np.ones(met, np.float32), (some, 100 + some)), shape=(200, 200))
 
     def work(comm):
         at = ps.dist.tiled_array(A, comm, grid=(2, 1))
         out = []
-        for columns in (3, 4):
-            xt = ps.dist.tiled_array(np.ones((200, columns)), comm, like=at)
-            for stays in "bc":
-                times = ps.dist.matmul(at, xt, stays).times
-                moved = np.array([times["fetched_bytes"], times["sent_bytes"]])
+        for columns in range(1, 17):
+            x = np.random.default_rng(columns).integers(-4, 5, (200, columns)).astype(np.float32)
+            xt = ps.dist.tiled_array(x, comm, like=at)
+            for stays in "cb":
+                c = ps.dist.matmul(at, xt, stays)
+                np.testing.assert_array_equal(c.collect(), A @ x)
+                moved = np.array([c.times["fetched_bytes"], c.times["sent_bytes"]])
                 comm.all_reduce(moved)
                 out.append(moved.tolist())
         return out
 
-    (_, of_three), c_of_three, (_, of_four), c_of_four = run(work, 2)[0]
-    assert (of_three, c_of_three) == (8 + 99 * 24, [99 * 24, 0])
-    assert (of_four, c_of_four) == (8 + 80 * (4 + 32), [80 * 32, 0])
+    found = iter(run(work, 2)[0])
+    named = []
+    for columns in range(1, 17):
+        row = 4 * columns
+        named.append(worth_naming(met, span, row))
+        assert next(found) == [met * row if named[-1] else span * row, 0], columns
+        assert next(found)[1] == 8 + (met * (row + 4) if named[-1] else span * row), columns
+        counts = count_spmm(A, columns, 2, grid=(2, 1))
+        predicted = price_product(counts, ps.dist.networks["shared-memory"], "c").bytes_all
+        assert predicted == (met if named[-1] else span) * row, columns
+    assert named == sorted(named) and named.index(True) == {40: 0, 60: 2, 80: 7}[met]
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from penstock._io._atomic import atomic_file
+from penstock._io._atomic import atomic_file, require_named
 from penstock._io._errors import broken
 from penstock._io._rows import require_integers, row_slabs
 from penstock._io.binary._numbers import Numbers, compressed, offsets_of
@@ -73,6 +73,7 @@ def read(
 
 def write(path: Any, a: csr_array, *, weights: Any = None) -> None:
     """NAME.bel.dst, .val where there are values, and .col at the end; weights: "uint32" or "float32"."""
+    require_named(path)
     name = stem(path)
     if a.shape[0] != a.shape[1]:
         raise broken(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock.dist._agree import about, agreed
+from penstock.dist._agree import about, agreed, any_rank
 from penstock.dist._preconditioners import DistPreconditioner, _type
-from penstock.linalg._amg.arguments import options_of, vectors_of
+from penstock.linalg._amg.arguments import options_of, require_nonzero, vectors_of
 from penstock.linalg._amg.report import AMGExplanation, SharedLevel, ToldByLevels
 
 
@@ -112,6 +112,8 @@ class AMG(ToldByLevels, DistPreconditioner):
             dtype=getattr(dtype, "__name__", str(dtype)),
         ):
             options, kind, b = agreed(A.comm, check)
+            if near_nullspace is not None:  # a rank's part may be zero, not all
+                require_nonzero(any_rank(A.comm, b.any(axis=0)))
             told = "l1_jacobi" if options["l1_jacobi"] else "chebyshev"
             self._words = cycle, told, precision or kind.name
             self._hierarchy = _core.dist_amg(

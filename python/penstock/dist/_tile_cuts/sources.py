@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import integer
 from penstock._matrix.given import as_matrix
 from penstock.dist._load import generator_shape, open_on_all
 from penstock.dist._matrix import csr_array
@@ -26,14 +28,24 @@ __all__ = [
     "ways",
 ]
 
-
-def _positive(n: int) -> int:
-    if int(n) <= 0:
-        raise ValueError(f"a tile has {n} rows or columns: give a positive number")
-    return int(n)
+_MOST = 2**62  # rows or columns of a tile: as many as there are, where these are fewer
 
 
-def dense_matrix(a: np.ndarray) -> np.ndarray:
+def _positive(n: Any, name: str) -> int:
+    n = integer(n, name, -_MOST, _MOST)
+    if n <= 0:
+        raise ValueError(f"{name}: a tile has {n} rows or columns: give a positive number")
+    return n
+
+
+def dense_matrix(a: Any) -> np.ndarray:
+    """As the core takes it. TypeError for what is no NumPy array of such numbers, ValueError for other shapes."""
+    if not isinstance(a, np.ndarray):
+        raise TypeError(f"dense tiles are of NumPy arrays, not {type(a).__name__}: use np.asarray")
+    if isinstance(a, np.ma.MaskedArray):
+        raise TypeError(
+            "a dense matrix has no mask, this one is a masked array: give a.filled(value)"
+        )
     if a.ndim != 2:
         raise ValueError(f"a dense matrix has two dimensions, this one has shape {a.shape}")
     if a.dtype == np.bool_:
@@ -45,11 +57,17 @@ def dense_matrix(a: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(a)
 
 
-def size_of(n: Any) -> Any:
-    """Rows of a tile, 0 where they are chosen, or a tuple with those of each."""
+def size_of(n: Any, name: str) -> Any:
+    """Rows of a tile, 0 where they are chosen, or a tuple with those of each. `name`: of the argument, for errors."""
     if n is None:
         return 0
-    return _positive(n) if np.ndim(n) == 0 else tuple(_positive(each) for each in n)
+    if (
+        isinstance(n, str)
+        or not isinstance(n, Iterable)
+        or (isinstance(n, np.ndarray) and n.ndim == 0)
+    ):
+        return _positive(n, name)
+    return tuple(_positive(each, f"{name}[{k}]") for k, each in enumerate(n))
 
 
 def sizes_like(like: Any, down: Any) -> Any:

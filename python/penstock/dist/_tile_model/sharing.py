@@ -12,7 +12,7 @@ import numpy as np
 
 from penstock._matrix.csr import csr_array
 from penstock._matrix.spgemm import spgemm
-from penstock.dist._tile_counts import ProductCounts, rows_alone
+from penstock.dist._tile_counts import ProductCounts, rows_alone, worth_naming
 
 __all__ = ["Shared", "share_sums", "share_tiles"]
 
@@ -90,9 +90,9 @@ def _unions(
     between = np.array([x[-1] - x[0] + 1 if x.size else 0 for x in columns])
     if gathered is None:
         depth = -(-c.shape[1] // c.tiles[1])
-        deep = np.minimum(depth, c.shape[1] - k * depth)
-        travel = np.where(8 * met < 7 * between, met, between)[number]
-        return np.rint(c.b[k, j] * travel / np.maximum(deep, 1))
+        deep = np.maximum(np.minimum(depth, c.shape[1] - k * depth), 1)
+        met, between, row = met[number], between[number], c.b[k, j] / deep
+        return np.rint(row * np.where(worth_naming(met, between, row), met, between))
     rows = csr_array(
         (np.ones(int(met.sum())), np.concatenate(columns), np.append(0, np.cumsum(met))),
         shape=(met.size, c.shape[1]),

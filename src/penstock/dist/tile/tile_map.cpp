@@ -79,11 +79,6 @@ std::int64_t TileMap::bytes_of_sum(std::int64_t i, std::int64_t j, std::int64_t 
   return one_by_one(i, j, met, all) ? met * (row + kRowName) : all.size() * row;
 }
 
-/// Where nearly all rows are met, one piece is faster than their list.
-bool worth_naming(std::int64_t met, Span all, std::int64_t row_bytes) {
-  return row_bytes >= kLeastRow && 8 * met < 7 * all.size();
-}
-
 Offset TileMap::nnz() const {
   Offset n = 0;
   for (const auto& t : tiles) n += t.nnz;

@@ -45,7 +45,7 @@ constexpr TileValue tile_value() {
 /// Rows or columns [first, end). Without an end: all from `first` on.
 struct Span {
   std::int64_t first = 0, end = std::numeric_limits<std::int64_t>::max();
-  std::int64_t size() const { return std::max<std::int64_t>(end - first, 0); }
+  constexpr std::int64_t size() const { return std::max<std::int64_t>(end - first, 0); }
   bool covers(Span other) const { return first <= other.first && other.end <= end; }
   /// The smallest span that covers both.
   Span with(Span other) const {
@@ -133,10 +133,15 @@ struct TileMap {
   }
 };
 
-/// Whether so many rows of a span are worth being named one by one, with kRowName bytes each. Shorter rows than kLeastRow are
-/// not: at 7/8 of the rows of a span, the names would cost more than what is left out.
-bool worth_naming(std::int64_t met, Span all, std::int64_t row_bytes);
+/// Bytes of a row's number; and of rows of which an eighth is no less than that.
 constexpr std::int64_t kRowName = 4, kLeastRow = 32;
+/// Whether so many rows of a span are worth being named one by one, and not sent in one piece with all between: where they, with
+/// their names, are clearly fewer bytes. The last eighth is not worth it, and pays for the names of rows of at least kLeastRow
+/// bytes; with shorter rows the names count, too.
+constexpr bool worth_naming(std::int64_t met, Span all, std::int64_t row_bytes) {
+  if (row_bytes >= kLeastRow) return 8 * met < 7 * all.size();
+  return 8 * met * (row_bytes + kRowName) < 7 * all.size() * row_bytes;
+}
 
 /// A directory without entries. Sizes of 0 or less are chosen: with lcm(grid.rows, grid.cols) tiles each way, every rank
 /// has the same number of them and any two matrices on one grid fit together. Columns of a dense matrix, which nothing has
