@@ -4,14 +4,17 @@ python bench/structure.py                                    # about 1 G entries
 python bench/structure.py --graphs web,road --copies 300
 python bench/structure.py --graphs my.mtx,rmat25 --edges 1e9 --gap ../gapbs --emogi ../EMOGI --temporary /scratch
 python bench/structure.py --graphs web,social --denser 16 --edges 2.6e9 --algorithms bfs
+python bench/structure.py --graphs web,social --gpus 0,1 --share 0.1 # two GPUs beside one
+python bench/structure.py --graphs geo412000 --copies 54             # a random geometric graph, of many levels
 python bench/structure.py --device cpu --edges 2e8
 python bench/structure.py --quick                            # toy sizes: tests that it runs
 
 Breadth-first search from 12 random roots, components, and shortest paths with weights 8 to 72. Edges are in pinned
 memory; within the budget the GPU may hold 32 bytes a vertex, 64 MB and a quarter (--share) of the edges' bytes; in core
 it may hold all. Within the budget: what the library chooses (default), packed lists, lists as they are (ours), and the
-paper's method (bench/emogi2020.py). Beside them ours on the CPU and, up to 2e8 entries, networkit or SciPy. All take
-turns, a root for everybody; medians and the worst root are kept, and results compared exactly.
+paper's method (bench/emogi2020.py); with --gpus the first three once more, on these GPUs together. Beside them ours on
+the CPU and, up to 2e8 entries, networkit or SciPy. All take turns, a root for everybody; medians and the worst root are
+kept, and results compared exactly.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from lib.paper_tables import show as show_all
 from lib.report import Report, file_options
 from studies.buono2017.matrices import Unfit
 from studies.emogi2020.runs import Run
-from studies.structure import goals, graphs, parts
+from studies.structure import goals, graphs, parts, several
 
 import penstock as ps
 from penstock import _core
@@ -43,7 +46,7 @@ def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--graphs", help=f"kinds, files or rmatN ({','.join(graphs.KINDS)})")
+    parser.add_argument("--graphs", help=f"kinds, files, rmatN or geoN ({','.join(graphs.KINDS)})")
     parser.add_argument("--algorithms", type=words(ALGORITHMS), default=list(ALGORITHMS))
     parser.add_argument("--rivals", type=words(RIVALS), default=list(RIVALS),
                         help="libraries: the first that is installed (networkit,scipy)")  # fmt: skip
@@ -62,20 +65,50 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=9.0, help="fewer roots to keep to it (9)")
     parser.add_argument("--emogi", type=Path, help="where EMOGI's programs are built")
     parser.add_argument("--gap", type=Path, help="where GAP's programs are built")
+    beside = parser.add_mutually_exclusive_group()
+    beside.add_argument("--programs-only", action="store_true",
+                        help="few of our ways, 4 roots: the time is for --emogi and --gap")  # fmt: skip
+    beside.add_argument("--gpus", type=gpu_numbers, default=[], metavar="0,1,...",
+                        help="bfs and cc on these GPUs together, too, the lists divided")  # fmt: skip
     parser.add_argument("--temporary", type=Path, help="where graphs are written for these programs")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="toy sizes: tests that it runs")
     file_options(parser, "structure")
     return parser
 
 
+def gpu_numbers(text: str) -> list[int]:
+    """
+    >>> gpu_numbers("0,1")
+    [0, 1]
+    """
+    found = text.split(",")
+    if len(found) < 2 or len({*found}) < len(found) or not all(n.isdecimal() for n in found):
+        raise argparse.ArgumentTypeError(f"{text}: give the numbers of two GPUs or more, as 0,1")
+    return [int(n) for n in found]
+
+
 def settle(parser: argparse.ArgumentParser, args: argparse.Namespace) -> bool:
     """Fills in what depends on the machine; whether all runs on the CPU."""
     present = _core.device_count()
-    device = args.device if args.device is not None else "0" if present else "cpu"
+    if any(gpu >= present for gpu in args.gpus):
+        told = ",".join(map(str, args.gpus))
+        parser.error(
+            f"--gpus {told}: {present} GPUs are usable here; give their numbers, or leave it out"
+        )
+    first = args.gpus[0] if args.gpus else 0
+    device = args.device if args.device is not None else str(first) if present else "cpu"
     on_host = device == "cpu"
     if not on_host and not (device.isdigit() and int(device) < present):
         parser.error(f"--device {device}: {present} GPUs are usable here; give a number, or cpu")
     args.gpu = 0 if on_host else int(device)
+    if args.gpus and (on_host or args.gpu not in args.gpus):
+        parser.error(f"--device {device}: with --gpus give one of them, or leave it out")
+    if args.gpus and not set(args.algorithms) & set(several.SEARCHED):
+        parser.error(
+            f"--gpus: several GPUs do {' and '.join(several.SEARCHED)}; add one to --algorithms"
+        )
+    if args.programs_only and not (args.emogi or args.gap):
+        parser.error("--programs-only: give --emogi or --gap, the folders of the programs")
     known = graphs.choices(args.quick)
     args.graphs = args.graphs.split(",") if args.graphs else known
     if not args.graphs:
@@ -130,6 +163,7 @@ def main() -> int:
     on_host, begin = settle(parser, args), time.monotonic()
     settings = {name: getattr(args, name) for name in (
         "graphs", "algorithms", "copies", "edges", "mix", "denser", "sources", "share", "counted", "verify", "minutes",
+        "gpus", "programs_only",
     )} | {"on_host": on_host}  # fmt: skip
     settings["graphs"] = [Path(name).name for name in args.graphs]
     report = Report("structure", args, settings, ps.num_threads())
@@ -138,7 +172,9 @@ def main() -> int:
         run = Run(args, report, on_host, begin + 60 * args.minutes, temporary=Path(folder))
         faults = go(run)
     report.data["seconds"] = time.monotonic() - begin
-    report.data["targets"] = goals.targets(report.data, parts.ALGORITHM_NAMES)
+    report.data["targets"] = goals.targets(report.data, parts.ALGORITHM_NAMES) + several.targets(
+        report.data
+    )
     report.write()
     show_all(report.data, parts.tables(report.data))
     return int(report.failed() or faults > 0 or not report.data["cases"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from typing import Any
 
 from lib import harness
@@ -13,16 +14,19 @@ from studies.emogi2020.graphs import Source, spaced
 from studies.emogi2020.runs import Run, about
 from studies.emogi2020.turns import measure
 from studies.emogi2020.ways import ALGORITHMS, FEW, ways
-from studies.structure import rivals
+from studies.structure import rivals, several
 
 ALGORITHM_NAMES = {"bfs": "Breadth-first search", "cc": "Components", "sssp": "Shortest paths"}
 _TURNS_WITHOUT_SOURCE = 7
+_WITH_PROGRAMS = ("aligned", "default", "in_core", "cpu")  # of ours, for --programs-only
 _MOST_OF_LIBRARIES = 2e8  # entries: SciPy takes half a minute for the components of 1e9
 
 
 def search(run: Run, name: str, source: Source, seconds: float) -> None:
-    """Adds the case of an algorithm: "bfs", "cc" or "sssp"."""
-    algorithm = ALGORITHMS[name]
+    """Adds the case of an algorithm: "bfs", "cc" or "sssp", in about so many seconds. Programs have what our rows leave
+    of these, and their even share at least."""
+    algorithm, only_programs = ALGORITHMS[name], run.args.programs_only
+    end = time.monotonic() + seconds
     a = run.shelf.get(source)
     if name == "sssp":
         if not run.memory_for(f"sssp {source.name}", 4.2 * a.nnz):
@@ -30,13 +34,17 @@ def search(run: Run, name: str, source: Source, seconds: float) -> None:
         a = run.shelf.get(source, weighted=True)
     edge_bytes = (5 if name == "sssp" else 4) * a.nnz  # weights of 8 to 72 take one byte
     starts = spaced(a, run.args.sources, evenly=False)
+    if only_programs:
+        starts = starts[: programs.GAP_SOURCES]
     if not starts:
         run.report.skip(f"{name} {source.name}", "no vertex has an edge")
         return
     if not algorithm.has_source:
-        starts = [0] * min(run.args.sources, _TURNS_WITHOUT_SOURCE)
-    everybody = ways(run, algorithm, a, edge_bytes, (*FEW, "packed", "default"))
-    if a.nnz <= _MOST_OF_LIBRARIES:
+        starts = [0] * min(len(starts), _TURNS_WITHOUT_SOURCE)
+    wanted = _WITH_PROGRAMS if only_programs else (*FEW, "packed", "default")
+    everybody = ways(run, algorithm, a, edge_bytes, wanted)
+    everybody += several.ways(run, algorithm, a, edge_bytes)
+    if a.nnz <= _MOST_OF_LIBRARIES and not only_programs:
         everybody += rivals.ways(run, algorithm, a)
     folders = bool(run.args.emogi) + bool(run.args.gap)
     said = about(run, source, a, name, edge_bytes)
@@ -49,7 +57,10 @@ def search(run: Run, name: str, source: Source, seconds: float) -> None:
     everybody.clear()
     gc.collect()
     if folders:
-        programs.add(run, entry, algorithm, source, a, starts, evenly=False)
+        least = seconds * folders / (1 + folders)
+        theirs = max(end - time.monotonic(), least)
+        programs.add(run, entry, algorithm, source, a, starts, evenly=False, seconds=theirs)
+    several.compare(entry["results"], len(run.args.gpus))
     for r in entry["results"].values():
         if r["role"] == "cpu":
             r["role"] = "ours"
@@ -99,10 +110,10 @@ def table(cases: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
 
 
 def tables(data: Report) -> list[Table]:
-    """A table an algorithm."""
+    """A table an algorithm, and one of several GPUs."""
     found = []
     for algorithm, title in ALGORITHM_NAMES.items():
         cases = [c for c in data["cases"] if c["algorithm"] == algorithm]
         if cases:
             found.append((f"{title} on lifts: ms, the worst root in brackets", *table(cases)))
-    return found
+    return found + several.tables(data)

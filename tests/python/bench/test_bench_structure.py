@@ -20,7 +20,7 @@ from penstock import _core
 
 pytestmark = NEEDS_BENCH
 ON_CPU = ("--quick", "--device", "cpu")
-KINDS = ("web", "social", "bipartite", "road", "mesh")
+KINDS = ("web", "social", "friends", "bipartite", "road", "history", "mesh")
 EMOGI = """#!/bin/sh
 while [ "$1" != -r ]; do shift; done
 [ -z "$3" ] && echo "run   0: src $2, iteration   7, time    12.500000 ms"
@@ -85,6 +85,33 @@ def test_denser_products(
         main(bench, monkeypatch, *ON_CPU, "--denser", 5)
 
 
+def test_every_kind_has_a_stand_in(bench: ModuleType) -> None:
+    from studies.structure import graphs
+
+    assert tuple(graphs.TOY) == tuple(graphs.KINDS) == KINDS
+    for make in graphs.TOY.values():
+        a = make().to_scipy()
+        assert (a != a.T).nnz == 0
+        assert not a.diagonal().any()
+
+
+def test_a_random_geometric_graph_by_name(
+    tmp_path: Path, bench: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from studies.structure import graphs
+
+    a = graphs.base("geo400", quick=False)
+    radius = np.sqrt(12 / (np.pi * 400))
+    assert (a.to_scipy() != ps.generate.random_geometric(400, radius, seed=1).to_scipy()).nnz == 0
+    with pytest.raises(graphs.Unfit, match="at least 2 vertices"):
+        graphs.base("geo1", quick=False)
+    out = tmp_path / "structure.json"
+    words = ("--graphs", "geo60", "--copies", 4, "--algorithms", "bfs", "--sources", 2)
+    assert main(bench, monkeypatch, *ON_CPU, *words, "--out", out) == 0
+    (case,) = read_report(out)["cases"]
+    assert (case["graph"], case["kind"], case["rows"]) == ("geo60x4", "geo", 240)
+
+
 def test_a_file_copies_and_a_graph_that_is_none(
     tmp_path: Path, bench: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +126,7 @@ def test_a_file_copies_and_a_graph_that_is_none(
     assert data["cases"][0]["rows"] == 7 * 40
     told = {s["what"]: s["why"] for s in data["skipped"]}
     assert "4 x 5 is no graph" in told["wide.mtx"]
-    assert "neither a file nor one of" in told["no-such"]
+    assert "neither a file nor rmatN, geoN or one of web" in told["no-such"]
     assert str(tmp_path) not in json.dumps(data["settings"])
 
 
@@ -114,6 +141,11 @@ def test_bad_arguments(
         (("--gap", tmp_path / "none"), "no such folder"),
         (("--algorithms", "bfs,tsp"), "unknown tsp"),
         (("--copies", 2, "--edges", 3), "not allowed with"),
+        (("--gpus", "0"), "0: give the numbers of two GPUs or more"),
+        (("--gpus", "1,1"), "1,1: give the numbers of two GPUs or more"),
+        (("--gpus", "0,77"), "--gpus 0,77: "),
+        (("--gpus", "0,1", "--programs-only"), "not allowed with"),
+        (("--programs-only",), "give --emogi or --gap"),
     ):
         with pytest.raises(SystemExit):
             main(bench, monkeypatch, "--quick", *words)
