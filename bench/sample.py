@@ -3,139 +3,174 @@
 python bench/sample.py                          # everything: bench/results/sample.json
 python bench/sample.py --graphs rmat18 --out some.json
 python bench/sample.py --quick                  # toy inputs
-python bench/sample.py --raw turns.json         # each turn, too
 
-Contestants take turns; medians of 7, and their ratios. pecanpy is SparseOTF, which has no tables.
-A rate is steps (of walks) or edges (of samples) a second; rivals walk from a part of
-the vertices. igraph needs a call a walk, which on large graphs costs more than the walk.
+Times are of one step (of walks) or one edge (of samples); rivals walk from a part of the vertices. Building a library's
+own graph is not timed. pecanpy is SparseOTF, which has no tables; its walks are timed without the strings that it makes
+of them. igraph needs a call a walk, which on large graphs costs more than the walk. Every step of ours is looked up in
+the graph.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import statistics
-import time
+import os
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
-from lib import graphs
+from lib import graphs, harness
+from lib.report import Report, add_options, show_table
 
 import penstock as ps
 
 LENGTH = 80
-TURNS = 7
 SHARE = 2000  # vertices from which slow rivals walk
+CHOICES = ((0.5, 2.0), (4.0, 0.25))  # p and q of node2vec
 
 
-def walks_of(a: ps.csr_array, **how: Any) -> Callable[[], int]:
-    return lambda: int((ps.sample.random_walks(a, None, LENGTH, **how)[:, 1:] >= 0).sum())
+def some(a: ps.csr_array, k: int) -> np.ndarray:
+    """k vertices, or all."""
+    chosen: np.ndarray = np.random.default_rng(1).permutation(a.shape[0])[:k]
+    return chosen
 
 
-def samples_of(a: ps.csr_array) -> Callable[[], int]:
-    seeds = np.random.default_rng(1).permutation(a.shape[0])[:8192]
-    return lambda: int(ps.sample.neighbors(a, seeds, [10, 10]).edges.size)
+def are_edges(a: ps.csr_array, rows: np.ndarray, columns: np.ndarray) -> float:
+    """0 where all are edges of the graph, as a check of the harness wants it."""
+    n = np.int64(a.shape[0])
+    edges = np.repeat(np.arange(n), np.diff(a.indptr)) * n + a.indices
+    wanted = rows * n + columns
+    at = np.minimum(np.searchsorted(edges, wanted), edges.size - 1)
+    return 0.0 if (edges[at] == wanted).all() else np.inf
 
 
-def igraph_walks(a: ps.csr_array) -> Callable[[], int] | None:
-    try:
-        import igraph
-    except ImportError:
-        return None
+def ours(run: Callable[[], Any], check: Callable[[Any], float], count: int) -> harness.Contestant:
+    return harness.Contestant("penstock", run, "ours", check=check, units=count)
+
+
+def rival(name: str, run: Callable[[], int]) -> harness.Contestant:
+    """`run` returns how many steps it made, which another call may exceed or miss by a few."""
+    return harness.Contestant(name, run, check=lambda n: 0.0 if n > 0 else np.inf, units=run())
+
+
+def samples(a: ps.csr_array) -> harness.Contestant:
+    seeds = some(a, 8192)
+
+    def check(s: Any) -> float:
+        return are_edges(a, s.vertices[s.rows], s.vertices[s.columns])
+
+    def run() -> Any:
+        return ps.sample.neighbors(a, seeds, [10, 10])
+
+    return ours(run, check, run().edges.size)
+
+
+def walks(a: ps.csr_array, **how: Any) -> harness.Contestant:
+    def run() -> np.ndarray:
+        made: np.ndarray = ps.sample.random_walks(a, None, LENGTH, **how)
+        return made
+
+    def check(w: np.ndarray) -> float:
+        step = w[:, 1:] >= 0
+        return are_edges(a, w[:, :-1][step].astype(np.int64), w[:, 1:][step])
+
+    return ours(run, check, int((run()[:, 1:] >= 0).sum()))
+
+
+def igraph_walks(a: ps.csr_array) -> harness.Contestant:
+    import igraph
+
     row = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr))
     g = igraph.Graph(n=a.shape[0], edges=np.stack([row, a.indices], axis=1), directed=True)
-    starts = np.random.default_rng(1).permutation(a.shape[0])[:SHARE].tolist()
-    return lambda: sum(len(g.random_walk(s, LENGTH, stuck="return")) - 1 for s in starts)
+    starts = some(a, SHARE).tolist()
+    return rival(
+        "igraph", lambda: sum(len(g.random_walk(s, LENGTH, stuck="return")) - 1 for s in starts)
+    )
 
 
-def pecanpy_walks(a: ps.csr_array, p: float, q: float) -> Callable[[], int] | None:
-    """Its walks without the strings that it makes of them."""
-    try:
-        from pecanpy.pecanpy import SparseOTF
-    except (ImportError, AttributeError):  # its nptyping asks NumPy 2 for names that are gone
-        return None
+def pecanpy_walks(a: ps.csr_array, p: float, q: float) -> harness.Contestant:
+    from numba_progress import ProgressBar
+    from pecanpy.pecanpy import SparseOTF
+
     g = SparseOTF(p=p, q=q, workers=ps.num_threads(), verbose=False, random_state=1)
     g.indptr, g.indices = a.indptr.astype(np.uint32), a.indices.astype(np.uint32)
     g.data = np.ones(a.nnz, np.float32)
-    starts = np.random.default_rng(1).permutation(a.shape[0])[:SHARE].astype(np.uint32)
+    starts = some(a, SHARE).astype(np.uint32)
     moves, has = g.get_move_forward(), g.get_has_nbrs()
 
     def run() -> int:
-        from numba_progress import ProgressBar
-
         with ProgressBar(total=starts.size, disable=True) as bar:
             made = g._random_walks(starts.size, LENGTH, 1, starts, has, moves, bar)
         return int(made[:, -1].sum() - starts.size)
 
-    run()  # compiles
-    return run
+    return rival("pecanpy", run)
 
 
-def measure(
-    contestants: dict[str, Callable[[], int] | None], turns: list[Any]
-) -> dict[str, dict[str, float]]:
-    """Median rates in millions a second, by turns, which are added to `turns`."""
-    here = {name: run for name, run in contestants.items() if run is not None}
-    rates: dict[str, list[float]] = {name: [] for name in here}
-    for _ in range(TURNS):
-        for name, run in here.items():
-            begin = time.perf_counter()
-            done = run()
-            rates[name].append(done / (time.perf_counter() - begin) / 1e6)
-    turns.append(rates)
-    return {
-        name: {"median": statistics.median(r), "least": min(r), "most": max(r)}
-        for name, r in rates.items()
+Make = Callable[[], harness.Contestant]
+
+
+def cases(a: ps.csr_array) -> dict[str, tuple[Make, Make | None]]:
+    """Penstock and its rival, by what is drawn."""
+    found: dict[str, tuple[Make, Make | None]] = {
+        "neighbors 10, 10": (partial(samples, a), None),
+        "uniform walks": (partial(walks, a), partial(igraph_walks, a)),
     }
+    for p, q in CHOICES:
+        both = partial(walks, a, p=p, q=q), partial(pecanpy_walks, a, p, q)
+        found[f"node2vec p={p:g} q={q:g}"] = both
+    return found
 
 
-def main() -> None:
+def run_graph(g: graphs.Graph, args: argparse.Namespace, report: Report) -> None:
+    a = ps.csr_array(g.pattern.astype(bool))
+    settings = harness.Settings(args.repeats, args.turn_seconds, warm_turns=False)
+    for what, (make, make_rival) in cases(a).items():
+        contestants = [make()]
+        try:
+            contestants += [make_rival()] if make_rival else []
+        except (ImportError, AttributeError) as e:  # pecanpy asks NumPy 2 for names that are gone
+            report.skip(f"the rival of {what}", str(e))
+        about = {"graph": g.name, "what": what, "vertices": a.shape[0], "edges": a.nnz}
+        case = harness.Case(
+            f"{g.name} {what}", lambda _: np.inf, work=1.0, rate="billions_a_second", about=about
+        )
+        report.add(harness.measure(case, contestants, settings))
+
+
+def table(report: Report) -> None:
+    rows = []
+    for case in report.data["cases"]:
+        rate = {
+            n: r["billions_a_second"] * 1e3 for n, r in case["results"].items() if "median" in r
+        }
+        best = case["best_rival"]
+        rows.append([
+            case["case"],
+            f"{rate['penstock']:.3g}" if "penstock" in rate else "-",
+            f"{best} {rate[best]:.3g}" if best else "-",
+            f"{case['ratios']['penstock']:.3g}" if "penstock" in case["ratios"] else "-",
+        ])  # fmt: skip
+    header = ["case", "ours, M/s", "rival, M/s", "ratio"]
+    show_table("Millions of steps or edges a second; ratio = ours / the rival's", header, rows)
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    add_options(parser, turn_seconds=0.0)
     parser.add_argument("--graphs", default="rmat18,soc-Slashdot0902,road-moscow")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results/sample.json")
-    parser.add_argument("--raw", type=Path, help="where every turn's rates are written, too")
     args = parser.parse_args()
-    found: list[dict[str, Any]] = []
-    turns: list[Any] = []
-    for graph in graphs.select(args.graphs, args.quick, lambda name, why: print(name, why)):
-        a = ps.csr_array(graph.pattern.astype(bool))
-        print(f"{graph.name}: {a.shape[0]} vertices, {a.nnz} edges, {ps.num_threads()} threads")
-        cases = {
-            "neighbors 10, 10": {"penstock": samples_of(a)},
-            "uniform walks": {"penstock": walks_of(a), "igraph": igraph_walks(a)},
-            "node2vec p=0.5 q=2": {
-                "penstock": walks_of(a, p=0.5, q=2),
-                "pecanpy": pecanpy_walks(a, 0.5, 2),
-            },
-            "node2vec p=4 q=0.25": {
-                "penstock": walks_of(a, p=4, q=0.25),
-                "pecanpy": pecanpy_walks(a, 4, 0.25),
-            },
-        }
-        for case, contestants in cases.items():
-            rates = measure(contestants, turns)
-            found.append({"graph": graph.name, "case": case, "millions_a_second": rates})
-            ours = rates["penstock"]["median"]
-            others = ", ".join(
-                f"{name} {r['median']:.3g} (ours {ours / r['median']:.3g} x)"
-                for name, r in rates.items()
-                if name != "penstock"
-            )
-            print(
-                f"  {case}: penstock {ours:.3g} M/s, {others or 'no rival installed'}", flush=True
-            )
-    if args.raw is not None:
-        named = [{"graph": f["graph"], "case": f["case"]} for f in found]
-        args.raw.write_text(
-            json.dumps([n | {"turns": t} for n, t in zip(named, turns, strict=True)])
-        )
-    args.out.write_text(json.dumps({"threads": ps.num_threads(), "cases": found}, indent=1) + "\n")
+    threads = args.threads or len(os.sched_getaffinity(0))
+    ps.set_num_threads(threads)
+    settings = {"repeats": args.repeats, "length": LENGTH, "starts_of_rivals": SHARE}
+    report = Report("sample", args, settings, threads)
+    for g in graphs.select(args.graphs, args.quick, report.skip):
+        run_graph(g, args, report)
+    report.write()
+    table(report)
+    return int(report.failed())
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -98,7 +98,20 @@ def leiden_communities(
     metric: str = "cpm",
     theta: float = 0.01,
 ) -> list[set[Any]]:
-    """`theta` makes no difference: nothing is drawn in the refinement. `max_level` is None, and `metric` modularity."""
+    """As NetworkX 3.7 has it. `theta` makes no difference: nothing is drawn in the refinement. `max_level` is None, and
+    `metric` modularity."""
+    return leiden_communities_by_modularity(G, weight, resolution, max_level, seed)
+
+
+def leiden_communities_by_modularity(
+    G: Graph,
+    weight: Any = "weight",
+    resolution: float = 1,
+    max_level: int | None = None,
+    seed: Any = None,
+) -> list[set[Any]]:
+    """As NetworkX 3.5 and 3.6 have it, where modularity is the only metric. `max_level` is None."""
+    _positive(max_level)
     labels = csgraph.leiden(
         _matrix(G, weight),
         resolution=_resolution(resolution),

@@ -46,6 +46,10 @@ _STANDS_ON = {
 }
 
 
+# other parameters that a version of NetworkX gives a function
+_OTHER_PARAMETERS = {"leiden_communities": _communities.leiden_communities_by_modularity}
+
+
 def _function(name: str) -> Callable[..., Any]:
     """The one module that defines it; others may import it."""
     found = (getattr(module, name, None) for module in _modules)
@@ -83,10 +87,10 @@ class BackendInterface:
     def __init__(self) -> None:
         self._functions: dict[str, Callable[..., Any]] = {}
         for name in FUNCTIONS:
-            function = _function(name)
-            if _is_built(name) and _has_same_parameters(name, function):
-                self._functions[name] = function
-                setattr(self, name, function)
+            for function in filter(None, (_function(name), _OTHER_PARAMETERS.get(name))):
+                if _is_built(name) and _has_same_parameters(name, function):
+                    self._functions[name] = function
+                    setattr(self, name, function)
 
     def can_run(self, name: str, args: Any, kwargs: Any) -> bool | str:
         """True, or in words why not."""

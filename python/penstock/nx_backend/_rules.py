@@ -144,19 +144,21 @@ def _create_using(given: dict[str, Any]) -> str | None:
 
 
 def _communities(given: dict[str, Any]) -> str | None:
-    if given["G"].is_directed():
-        return "penstock finds communities of undirected graphs"
+    return "penstock finds communities of undirected graphs" if given["G"].is_directed() else None
+
+
+def _leiden(given: dict[str, Any]) -> str | None:
     if given.get("metric", "modularity") != "modularity":
         return "penstock's communities have large modularity"
-    if "metric" in given and given["max_level"] is not None:
+    level = given["max_level"]
+    if level is not None and not (_number(level) and level <= 0):  # which the function refuses
         return "NetworkX's levels of Leiden's method are others"
-    return None
+    return _communities(given)
 
 
 REFUSALS: dict[str, Rule] = {
-    **dict.fromkeys(
-        ["louvain_communities", "louvain_partitions", "leiden_communities"], _communities
-    ),
+    **dict.fromkeys(["louvain_communities", "louvain_partitions"], _communities),
+    "leiden_communities": _leiden,
     "asyn_lpa_communities": lambda given: _communities(given) or _simple(given),
     **dict.fromkeys(
         ["bfs_edges", "generic_bfs_edges", "bfs_predecessors", "bfs_successors"], _neighbour_order

@@ -310,6 +310,34 @@ def test_options_outside_their_ranges():
         cg.modularity(A, [0.5, 1, 2])
 
 
+def test_options_that_are_texts_are_refused():
+    A = undirected(3, [0, 1], [1, 2])
+    for method in BY_MODULARITY:
+        for name in ("resolution", "threshold"):
+            with pytest.raises(TypeError, match=f"{name}='0.1' is not a number"):
+                method(A, **{name: "0.1"})
+    with pytest.raises(TypeError, match="resolution=None is not a number"):
+        cg.modularity(A, [0, 1, 2], resolution=None)
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_weights_whose_sum_overflows_are_refused(loop):
+    ends = ([0, 1, 2, 3], [1, 0, 3, 2])
+    A = ps.csr_array((np.full(4, 1.7e308), ends), shape=(4, 4))
+    if loop:  # a self loop counts twice
+        A = ps.csr_array((np.array([1.7e308]), ([0], [0])), shape=(4, 4))
+    for method in (*BY_MODULARITY, cg.label_propagation, lambda A: cg.modularity(A, [0, 0, 1, 1])):
+        with pytest.raises(
+            ValueError, match="the weights add up to more than a float64 holds: scale them"
+        ):
+            method(A)
+    cg.verify_connected_communities(A, [0, 0, 1, 1] if not loop else [0, 1, 2, 3])
+    small = A * 2.0**-4
+    assert cg.modularity(small, [0, 0, 1, 1]) == (0.0 if loop else 0.5)
+    if not loop:
+        assert all(method(small).tolist() == [0, 0, 1, 1] for method in BY_MODULARITY)
+
+
 def test_verifier_finds_a_parted_community():
     A = undirected(5, [0, 1, 3], [1, 2, 4], [1.0, 0.0, 1.0])
     cg.verify_connected_communities(A, [0, 0, 1, 2, 2])

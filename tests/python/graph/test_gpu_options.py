@@ -89,6 +89,36 @@ def test_bad_values_are_refused_when_it_is_made(given, message):
         GpuOptions(**given)
 
 
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ({"sample": False}, "sample=False is not an integer: choose one of 0, 4, 8, 16"),
+        ({"sample": 4.0}, "sample=4.0 is not an integer"),
+        ({"sample": "4"}, "sample='4' is not an integer"),
+        ({"method": np.array(["top_down"])}, "method=array.* is not text: choose one of auto"),
+        ({"access": ["packed"]}, "access=.* is not text: choose one of auto, strided"),
+        ({"placement": None}, "placement=None is not text: choose one of auto, pinned"),
+    ],
+)
+def test_values_of_another_type(given, message):
+    with pytest.raises(TypeError, match=message):
+        GpuOptions(**given)
+
+
+def test_integers_and_text_of_numpy():
+    assert GpuOptions(sample=np.int32(8)) == GpuOptions(sample=8)
+    assert GpuOptions(access=np.str_("merged")) == GpuOptions(access="merged")
+
+
+@pytest.mark.parametrize("wanted", [np.array(["packed"]), ["raw"], None, True])
+def test_lists_are_text(graph, wanted):
+    for call in (ps.csgraph.bfs, ps.csgraph.connected_components, ps.csgraph.explain):
+        with pytest.raises(
+            TypeError, match="lists=.* is not text: choose one of auto, raw, packed"
+        ):
+            call(graph, lists=wanted)
+
+
 def test_counted_is_a_bool_and_nothing_can_be_changed():
     with pytest.raises(TypeError, match="counted=1: give True or False"):
         GpuOptions(counted=1)

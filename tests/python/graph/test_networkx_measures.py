@@ -1,5 +1,6 @@
 """The NetworkX backend's numbers of nodes and pairs, against NetworkX on random graphs."""
 
+import inspect
 import math
 from collections.abc import Generator
 
@@ -168,10 +169,43 @@ def test_onion_layers(graph):
 COMMUNITY_FUNCTIONS = ("louvain_communities", "leiden_communities", "asyn_lpa_communities")
 
 
-@needs(*COMMUNITY_FUNCTIONS)
-@pytest.mark.parametrize("name", COMMUNITY_FUNCTIONS)
+LEIDEN = getattr(nx.community, "leiden_communities", None)  # from NetworkX 3.5 on
+BY_METRIC = LEIDEN is not None and "metric" in inspect.signature(LEIDEN).parameters  # from 3.7 on
+MODULARITY = {"metric": "modularity"} if BY_METRIC else {}
+
+
+def test_leiden_is_taken_wherever_networkx_has_it():
+    assert ("leiden_communities" in backend_interface._functions) == (LEIDEN is not None)
+
+
+@needs("leiden_communities")
+def test_leiden_has_the_parameters_of_the_installed_networkx():
+    G = nx.karate_club_graph()
+    found = LEIDEN(G, weight="weight", resolution=1, seed=2, backend="penstock", **MODULARITY)
+    assert nx.community.modularity(G, found) > 0.4
+    assert all(nx.is_connected(G.subgraph(community)) for community in found)
+    if not BY_METRIC:
+        assert LEIDEN(G, "weight", 1, None, 2, backend="penstock") == found
+    many = LEIDEN(G, resolution=4, seed=2, backend="penstock", **MODULARITY)
+    assert len(many) > len(found)
+    square = nx.cycle_graph(4)
+    for (u, v), w in zip(square.edges, (10, 1, 1, 10), strict=True):  # 0-1, 0-3, 1-2, 2-3
+        square.edges[u, v].update(weight=w, other=11 - w)
+    for weight, pairs in (("weight", [{0, 1}, {2, 3}]), ("other", [{0, 3}, {1, 2}])):
+        assert LEIDEN(square, weight=weight, backend="penstock", **MODULARITY) == pairs
+    with pytest.raises(NotImplementedError, match="leiden_communities"):
+        LEIDEN(G, max_level=1, backend="penstock", **MODULARITY)
+    for level in (0, -1):
+        with pytest.raises(ValueError, match="max_level argument must be a positive integer"):
+            LEIDEN(G, max_level=level, backend="penstock", **MODULARITY)
+    if BY_METRIC:
+        with pytest.raises(NotImplementedError, match="leiden_communities"):
+            LEIDEN(G, backend="penstock")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=needs(n)) for n in COMMUNITY_FUNCTIONS])
 def test_communities_of_networkx_s_graphs(name):
-    options = {"metric": "modularity"} if name == "leiden_communities" else {}
+    options = MODULARITY if name == "leiden_communities" else {}
     find = getattr(nx.community, name)
     G = nx.planted_partition_graph(5, 20, 0.8, 0.02, seed=3)
     G = nx.relabel_nodes(G, {i: f"node {i}" for i in G})
@@ -183,7 +217,8 @@ def test_communities_of_networkx_s_graphs(name):
     for kind in (nx.Graph, nx.MultiGraph):
         if kind is nx.Graph or name != "asyn_lpa_communities":
             assert list(find(kind(), backend="penstock", **options)) == []
-    with pytest.raises(NotImplementedError, match=name):
+    # Of some functions NetworkX itself refuses directed graphs, before it asks a backend.
+    with pytest.raises((NotImplementedError, nx.NetworkXNotImplemented), match=f"{name}|directed"):
         list(find(nx.DiGraph([(1, 2)]), backend="penstock", **options))
 
 

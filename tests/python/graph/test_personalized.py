@@ -141,3 +141,13 @@ def test_a_gpu_is_asked_for_in_vain():
         ps.csgraph.personalized_pagerank(A, [0], device="cpu"),
         ps.csgraph.personalized_pagerank(A, [0]),
     )
+
+
+def test_no_steps_are_said_to_be_none():
+    A = ps.csr_array(([True] * 3, ([0, 1, 2], [1, 2, 0])), shape=(3, 3))
+    with pytest.raises(RuntimeError, match="personalized_pagerank: max_iter=0 allows no step"):
+        ps.csgraph.personalized_pagerank(A, [0], max_iter=0)
+    ranks, info = ps.csgraph.personalized_pagerank(A, [0], max_iter=0, return_info=True)
+    assert info["change"] == np.inf and not info["converged"] and np.isclose(ranks.sum(), 1)
+    with pytest.raises(ValueError, match="sources has 1 masked entries"):
+        ps.csgraph.personalized_pagerank(A, np.ma.array([0, 1], mask=[False, True]))

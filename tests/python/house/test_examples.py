@@ -138,12 +138,30 @@ def test_two_triangles_that_share_an_edge() -> None:
     assert ps.dist.run(count, 4, graph) == [2, 2, 2, 2]
 
 
+@pytest.mark.parametrize(("budget", "place"), [("4KB", "mapped files"), ("1GB", "memory")])
 def test_graphsage_learns_the_groups(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    budget: str,
+    place: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pytest.importorskip("torch_geometric")
-    monkeypatch.setattr("sys.argv", ["graphsage", "--vertices", "3000", "--epochs", "6"])
+    options = f"--vertices 3000 --epochs 6 --budget {budget}"
+    monkeypatch.setattr("sys.argv", ["graphsage", *options.split()])
     runpy.run_path(str(EXAMPLES / "graphsage.py"), run_name="__main__")
     said = capsys.readouterr().out
     losses = [float(line.split()[-1]) for line in said.splitlines() if line.startswith("epoch")]
     assert len(losses) == 6 and losses[-1] < 0.5 * losses[0] and "are right" in said
+    assert f": in {place}\n" in said and " epochs a minute" in said
+    assert "PyTorch Geometric's own loader" in said
+
+
+@pytest.mark.parametrize("wrong", ["--budget much", "--device tpu"])
+def test_graphsage_says_what_is_wrong_with_its_options(
+    wrong: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch_geometric")
+    monkeypatch.setattr("sys.argv", ["graphsage", *wrong.split()])
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(EXAMPLES / "graphsage.py"), run_name="__main__")
+    assert wrong in capsys.readouterr().err
