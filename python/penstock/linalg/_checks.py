@@ -30,6 +30,11 @@ def vector(value: Any, n: int, dtype: np.dtype, name: str, many: bool) -> np.nda
     return array
 
 
+def require_callable(callback: Any) -> None:
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback={callback!r} is not callable: give a function, or leave it out")
+
+
 def count(value: Any, default: int, name: str) -> int:
     if value is None:
         return default

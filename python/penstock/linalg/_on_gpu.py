@@ -13,6 +13,7 @@ from penstock._arrays.out import is_contiguous
 from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import device_operator
 from penstock.linalg._amg.finest import streams
+from penstock.linalg._checks import require_callable
 from penstock.linalg._info import SolveInfo, make_info
 from penstock.linalg._names import METHODS, preconditioner_named
 from penstock.linalg._operators import as_op, real_dtype, require_square
@@ -49,8 +50,7 @@ def solve(
 ) -> tuple[Any, Any]:
     """A method of the core with b on a GPU: x is an array of b's library there, or `out`, which is one. `callback` gets
     x, after each cycle of gmres and after each iteration of others."""
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} is not callable")
+    require_callable(callback)
     if callback is not None and isinstance(library_of(b), Jax):
         raise TypeError(
             "b is an array of JAX, which nobody may write, so that no callback sees x change: leave callback out, or "

@@ -22,10 +22,19 @@ def preconditioner(m: Any, a: Any, n: int, dtype: np.dtype) -> Any:
     if isinstance(m, str):
         m = by_name(m, a, dtype)
     elif not hasattr(m, "_native_op"):
+        require_operand(m)
         m = as_matrix(m)
     if tuple(m.shape) != (n, n):
         raise ValueError(f"M has shape {tuple(m.shape)}, A has {(n, n)}")
     return m
+
+
+def require_operand(m: Any) -> None:
+    """TypeError for what is neither a matrix nor an operator."""
+    if not isinstance(m, (list, tuple)) and not hasattr(m, "shape"):
+        raise TypeError(
+            f"M={m!r}: give the name of a preconditioner, a matrix, or an object with shape and matvec"
+        )
 
 
 class System:
@@ -76,7 +85,7 @@ class System:
                 method, self.op, self._m_op, rhs, x, 1, settings
             )
             info = make_info(told[0], self.op)
-        return explained(info, self.a)
+        return explained(info, self.a, method, rhs, x)
 
 
 def refined_on_device(a: Any, copy: csr_array, M: Any, at: float) -> System | None:

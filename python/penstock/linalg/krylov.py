@@ -10,7 +10,7 @@ import numpy as np
 
 from penstock._arrays.convert import as_array
 from penstock.linalg import _on_gpu
-from penstock.linalg._checks import count, guess, limits_of, vector
+from penstock.linalg._checks import count, guess, limits_of, require_callable, vector
 from penstock.linalg._info import SolveInfo, renumbered
 from penstock.linalg._operators import as_matrix, require_square, vector_dtype
 from penstock.linalg._system import System
@@ -40,11 +40,15 @@ def _solve(
     rhs = vector(b_array, n, dtype, "b", many)
     # A Jacobi-like name needs entries, and everything is checked before long work begins.
     limits = limits_of(rtol, atol, maxiter, n, restart)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} is not callable")
     system = System(a, M, dtype, prepare)
     x = guess(x0, rhs, system.m, many)
     return x, system.solve(method, rhs, x, limits, callback)
+
+
+def _of_x(callback: Any) -> Any:
+    """What the core calls, for a callback that gets x alone."""
+    require_callable(callback)
+    return None if callback is None else lambda x, residual, iteration: callback(x)
 
 
 def _there(
@@ -151,7 +155,7 @@ def cg(
     """
     if _on_gpu.is_there(b, x0):
         return _on_gpu.solve("cg", *_there(A, b, x0, M, callback, rtol, atol, maxiter))
-    call = None if callback is None else lambda x, residual, iteration: callback(x)
+    call = _of_x(callback)
     return _solve("cg", A, b, x0, rtol, atol, maxiter, M, call, prepare, many=True)
 
 
@@ -175,7 +179,7 @@ def pipecg(
     """
     if _on_gpu.is_there(b, x0):
         return _on_gpu.solve("pipecg", *_there(A, b, x0, M, callback, rtol, atol, maxiter))
-    call = None if callback is None else lambda x, residual, iteration: callback(x)
+    call = _of_x(callback)
     return _solve("pipecg", A, b, x0, rtol, atol, maxiter, M, call, prepare)
 
 
@@ -204,7 +208,7 @@ def bicgstab(
     """
     if _on_gpu.is_there(b, x0):
         return _on_gpu.solve("bicgstab", *_there(A, b, x0, M, callback, rtol, atol, maxiter))
-    call = None if callback is None else lambda x, residual, iteration: callback(x)
+    call = _of_x(callback)
     return _solve("bicgstab", A, b, x0, rtol, atol, maxiter, M, call, prepare)
 
 
@@ -240,6 +244,7 @@ def gmres(
         raise ValueError(
             f"callback_type={callback_type!r} is unknown: choose 'x', 'pr_norm' or 'legacy'"
         )
+    require_callable(callback)
     if callback is not None and callback_type is None:
         warnings.warn(
             "gmres is called without specifying `callback_type`: callback gets norm(residual) / norm(b) after each "

@@ -9,7 +9,13 @@ import numpy as np
 
 from penstock import _core
 from penstock._matrix.csr import csr_array
-from penstock.linalg._amg.arguments import options_of, require_complex_rows, vectors_of
+from penstock.linalg._amg.arguments import (
+    options_of,
+    require_complex_rows,
+    require_scale,
+    vectors_of,
+    warn_of_one_level,
+)
 from penstock.linalg._amg.finest import Finest, finest_of, planned_like
 from penstock.linalg._amg.place import gpu_of, same_entries
 from penstock.linalg._amg.report import AMGExplanation, AMGLevel, ToldByLevels, with_link
@@ -67,7 +73,8 @@ class AMG(ToldByLevels, Preconditioner):
 
     MemoryError: the levels do not fit the GPU; the message has the numbers and what to do.
     ValueError: A is not symmetric and `symmetry` does not say so; it has NaN, infinity, or a diagonal entry that is
-    not positive; or a coarse pivot is negative where it is symmetric.
+    not positive; a coarse pivot is negative where it is symmetric; or squares of its entries are out of range.
+    RuntimeWarning: near_nullspace has so many vectors that no coarse level is smaller than A.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.generate.laplacian((40, 40))
@@ -103,6 +110,8 @@ class AMG(ToldByLevels, Preconditioner):
             a = _entries(a, "AMG")
             require_complex_rows(a)
             options |= {"block": 2 * options["block"], "max_coarse": 2 * options["max_coarse"]}
+        if a.place != "device":
+            require_scale(a)
         if n % block_size:
             raise ValueError(f"block_size={block_size} does not divide the {n} rows of A")
         if kind in (np.float32, np.complex64) and precision == "float64":
@@ -111,7 +120,8 @@ class AMG(ToldByLevels, Preconditioner):
             )
         self._parts_of = np.zeros(0, kind).real.dtype.name
         self._kind, self._a, self._precision = kind, a, precision
-        self._may_stream = symmetry == "symmetric" and kind.kind == "f"
+        self._symmetric = symmetry == "symmetric"
+        self._may_stream = self._symmetric and kind.kind == "f"
         self._finest = self._streamed(a)
         gpu = gpu_of(a) if self._finest is None else self._finest.gpu
         b = vectors_of(near_nullspace, n, block_size, gpu is not None, kind.kind == "c")
@@ -123,6 +133,8 @@ class AMG(ToldByLevels, Preconditioner):
             complex=kind.kind == "c",
         )
         super().__init__(self._hierarchy.op)
+        columns = 0 if near_nullspace is None else b.shape[1]
+        warn_of_one_level(self._hierarchy.levels, n, columns, options["block"], options)
 
     def _streamed(self, a: csr_array) -> Finest | None:
         return finest_of(a, self._kind, self._precision) if self._may_stream else None
@@ -222,6 +234,11 @@ class AMG(ToldByLevels, Preconditioner):
         return self._finest is not None
 
     @property
+    def hermitian(self) -> bool:
+        """Whether M is the same linear map as its adjoint: the cycle is V or W, and A is symmetric."""
+        return self._symmetric and self._words[0] != "K"
+
+    @property
     def levels(self) -> list[AMGLevel]:
         """The rows and entries of each level."""
         matrices = [self._matrix(level) for level in range(self._hierarchy.levels)]
@@ -246,11 +263,18 @@ def rigid_body_modes(coordinates: Any) -> np.ndarray:
     """Translations and rotations of points: the near-nullspace of linear elasticity, for AMG with block_size = d.
 
     `coordinates` has shape (points, d), d = 2 or 3. The result has shape (points * d, 3) or (points * d, 6); rows of a
-    point are together.
+    point are together. ValueError for another shape, NaN or infinity, TypeError for what is no array of real numbers.
     """
-    x = np.asarray(coordinates, np.float64)
+    x = np.asarray(coordinates)
+    if x.dtype.kind not in "biuf":
+        raise TypeError(f"coordinates are of type {x.dtype}: give real numbers")
     if x.ndim != 2 or x.shape[1] not in (2, 3):
         raise ValueError(f"coordinates has shape {x.shape}: give (points, 2) or (points, 3)")
+    x = x.astype(np.float64)
+    finite = np.isfinite(x).all(axis=1)
+    if not finite.all():
+        point = int(finite.argmin())
+        raise ValueError(f"coordinates[{point}] = {x[point]}: give finite numbers")
     points, d = x.shape
     x = x - x.mean(axis=0) if points else x
     pairs = [(0, 1)] if d == 2 else [(0, 1), (1, 2), (0, 2)]
@@ -259,4 +283,4 @@ def rigid_body_modes(coordinates: Any) -> np.ndarray:
     for k, (i, j) in enumerate(pairs):
         modes[:, i, d + k] = -x[:, j]
         modes[:, j, d + k] = x[:, i]
-    return modes.reshape(points * d, -1)
+    return modes.reshape(points * d, d + len(pairs))

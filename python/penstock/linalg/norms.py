@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock._matrix.changing import of_now
 from penstock._matrix.names import Guarded
 from penstock._matrix.through_scipy import canonical_view
 
@@ -30,6 +31,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
     """
     from scipy.sparse.linalg import norm as norm_of_scipy
 
+    x = of_now(x)
     if isinstance(x, Guarded):
         a, turned = x._stored()
         a = a.astype(float) if a.dtype.kind == "b" else a

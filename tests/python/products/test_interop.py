@@ -177,6 +177,7 @@ ESTIMATORS = {
 def test_scikit_learn(name):
     module, _, last = name.rpartition(".")
     what = getattr(importlib.import_module(f"sklearn.{module}"), last)
+    # docs/eigen.md says that estimators take A.to_scipy()
     with pytest.raises(TypeError, match=r"\.to_scipy\(\)"):
         ESTIMATORS[name](what, A)
     ESTIMATORS[name](what, A.to_scipy())

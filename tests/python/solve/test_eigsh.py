@@ -138,7 +138,8 @@ def test_what_an_A_may_be():
 def test_streamed_products_go_by_blocks_and_read_the_matrix_less_often():
     A = ps.csr_array(hermitian(900))
     expected = end(np.linalg.eigvalsh(A.toarray()), "LA", 6)
-    *found, info = eigsh(A, k=6, which="LA", schedule=ps.Streamed(device="cpu"), return_info=True)
+    streamed = ps.Streamed(device="cpu")
+    *found, info = eigsh(A, k=6, which="LA", schedule=streamed, block=8, return_info=True)
     check(A, found, expected)
     *_, one = eigsh(A, k=6, which="LA", return_info=True)
     assert info.streamed and info.block == 8 and not one.streamed and one.block == 1
@@ -149,6 +150,15 @@ def test_streamed_products_go_by_blocks_and_read_the_matrix_less_often():
     assert len(events) > 2
     A.prepare(schedule=ps.Streamed(device="cpu"))
     assert eigsh(A, k=6, return_info=True)[2].streamed
+
+
+def test_a_ring_of_the_cpu_takes_one_vector_at_a_time():
+    """No link brings the entries, so that several vectors in a pass save nothing."""
+    A = ps.csr_array(hermitian(900))
+    for given in ({"schedule": ps.Streamed(device="cpu")}, {}):
+        with ps.options(device_memory=4096):
+            *_, info = eigsh(A, k=3, which="LA", return_info=True, **given)
+        assert info.streamed and info.block == 1 and info.columns <= info.passes + 1
 
 
 def test_info_tells_what_was_done():

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
+
+from penstock.linalg._diagnosis import largest_of
+from penstock.linalg._methods.passes import in_range
 
 CYCLES = ("V", "W", "K")
 
@@ -42,13 +46,13 @@ def options_of(
         )
     if not 0 <= float(strength) <= 1:
         raise ValueError(f"strength={strength}: give a number from 0 to 1")
-    for name, number in (
-        ("degree", degree),
-        ("max_levels", max_levels),
-        ("block_size", block_size),
+    for name, number, most in (
+        ("degree", degree, 10_000),
+        ("max_levels", max_levels, 2**31 - 1),
+        ("block_size", block_size, 2**31 - 1),
     ):
-        if operator.index(number) < 1:
-            raise ValueError(f"{name}={number}: give at least 1")
+        if not 1 <= operator.index(number) <= most:
+            raise ValueError(f"{name}={number}: give 1 .. {most}")
     if not 1 <= operator.index(max_coarse) <= 10_000:
         raise ValueError(
             f"max_coarse={max_coarse}: give 1 .. 10000, for the level is factored dense"
@@ -86,6 +90,40 @@ def require_complex_rows(a: Any) -> None:
         )
 
 
+def require_nonzero(some: np.ndarray) -> None:
+    """ValueError that names a near-nullspace vector without a nonzero; `some` says which have one."""
+    if not some.all():
+        raise ValueError(
+            f"near_nullspace[:, {int(some.argmin())}] is zero: give vectors that A takes nearly to zero, or none"
+        )
+
+
+def require_scale(a: Any) -> None:
+    """ValueError where squares of A's entries over- or underflow: set-up takes inner products of rows."""
+    largest = largest_of(a.data) if a.dtype.kind in "fc" else 0.0
+    if (
+        largest > 0
+        and np.isfinite(largest)
+        and not in_range(largest * largest, np.dtype(np.float64))
+    ):
+        raise ValueError(
+            f"AMG: A's largest entry is {largest:.3g}, whose square is beyond float64: divide A and b by it"
+        )
+
+
+def warn_of_one_level(
+    levels: int, n: int, columns: int, block: int, options: dict[str, Any]
+) -> None:
+    """Where so many vectors were given that a coarse level would have as many rows as the fine one."""
+    if levels == 1 and n > options["max_coarse"] and options["max_levels"] > 1 and columns > block:
+        warnings.warn(
+            f"near_nullspace has {columns} vectors, and no coarser level has fewer rows than the {n} of A: the AMG "
+            "is a smoother alone; give fewer vectors, which A takes nearly to zero, or none",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 def vectors_of(
     given: Any,
     n: int,
@@ -111,11 +149,8 @@ def vectors_of(
         raise ValueError(f"near_nullspace has shape {np.shape(given)}: give ({n},) or ({n}, k)")
     if not np.isfinite(b).all():
         raise ValueError("near_nullspace must hold finite numbers only")
-    zero = ~b.any(axis=0)
-    if whole and zero.any():
-        raise ValueError(
-            f"near_nullspace[:, {int(zero.argmax())}] is zero: give vectors that A takes nearly to zero, or none"
-        )
+    if whole:
+        require_nonzero(np.asarray(b.any(axis=0)))
     if not parts:
         return b
     both = np.stack([b, 1j * b], axis=2).reshape(n, -1)  # each vector, and i times it

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array
-from penstock.linalg._checks import count, guess, tolerance, vector
+from penstock.linalg._checks import count, guess, require_callable, tolerance, vector
 from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import BREAKDOWNS, SolveInfo, join
 from penstock.linalg._methods.block import Block
-from penstock.linalg._methods.block_told import column, columns_of, product_of
+from penstock.linalg._methods.block_told import column, columns_of, not_begun, product_of
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg._operators import as_matrix, require_square, vector_dtype
 from penstock.linalg._system import preconditioner
@@ -56,8 +56,7 @@ def block_cg(
     >>> info.reason, info.iterations < 0.7 * one.iterations
     ('converged', True)
     """
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} is not callable")
+    require_callable(callback)
     refuse("block_cg", b, x0)
     a, rhs = as_matrix(A), as_array(b)
     n = require_square(a)
@@ -74,6 +73,9 @@ def block_cg(
     single = rhs.ndim == 1
     begin = time.perf_counter()
     rhs = rhs.reshape(n, 1 if single else shape[1])
+    stopped = not_begun(a, begin, rhs, rtol, atol)
+    if stopped:
+        return np.zeros(shape, dtype), stopped[0] if single else join(stopped)
     targets = np.maximum(rtol * np.linalg.norm(rhs, axis=0), atol)
     run = Block(product_of(a), None if m is None else columns_of(m), rhs, x.reshape(rhs.shape))
     norms = run.restart()
@@ -126,5 +128,5 @@ def block_cg(
     x = np.ascontiguousarray(run.x).reshape(shape)
     if single or not told_of:
         info = told_of[0] if told_of else column(a, begin, 0, "converged", 0, 0, [0.0], 0.0, 1.0)
-        return x, explained(info, a)
-    return x, explained(join(told_of), a)
+        return x, explained(info, a, "block_cg", rhs, x)
+    return x, explained(join(told_of), a, "block_cg", rhs, x)

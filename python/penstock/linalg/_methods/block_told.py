@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from penstock._matrix.csr import csr_array
-from penstock.linalg._info import SolveInfo, told
+from penstock.linalg._info import BREAKDOWNS, SolveInfo, told
+from penstock.linalg._methods.passes import beyond_range, norm
 
 
 def product_of(a: Any) -> Callable[[np.ndarray, np.ndarray], object]:
@@ -31,6 +32,27 @@ def columns_of(m: Any) -> Callable[[np.ndarray, np.ndarray], object]:
     return call
 
 
+def not_begun(a: Any, begin: float, rhs: np.ndarray, rtol: float, atol: float) -> list[SolveInfo]:
+    """What is said of the columns where one of them has squares that over- or underflow; empty where none has."""
+    reasons = [beyond_range(np.ascontiguousarray(b)) for b in rhs.T]
+    if not any(reasons):
+        return []
+    sizes = [norm(np.ascontiguousarray(b)) for b in rhs.T]
+    return [
+        told(
+            BREAKDOWNS["not_finite"],
+            a,
+            begin,
+            reason=reason or "not begun: another column of b is out of range",
+            iterations=0,
+            residuals=[size],
+            residual=size,
+            target=max(rtol * size, atol),
+        )
+        for size, reason in zip(sizes, reasons, strict=True)
+    ]
+
+
 def column(
     a: Any,
     begin: float,
@@ -49,7 +71,7 @@ def column(
     wanted = f"the residual is {residual:.3g}, {target:.3g} was asked for"
     words = {
         "converged": "converged",
-        "stagnated": f"stagnated: {wanted}: the tolerance is beyond rounding, or A is not symmetric",
+        "stagnated": f"stagnated: {wanted}: the tolerance is beyond rounding",
         "maxiter": f"maxiter: {wanted} after {done} iterations: allow more, or give a better preconditioner M",
         "not_finite": "not finite: numbers overflow, or A or M holds NaN or infinity: scale or correct them",
         "not_positive": (

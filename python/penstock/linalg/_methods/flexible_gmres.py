@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array
-from penstock.linalg._checks import count, guess, limits_of, vector
+from penstock.linalg._checks import count, guess, limits_of, require_callable, vector
 from penstock.linalg._info import SolveInfo, renumbered
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg._operators import as_matrix, require_square, vector_dtype
@@ -55,8 +55,7 @@ def fgmres(
     """
     if callback_type not in ("pr_norm", "x"):
         raise ValueError(f"callback_type={callback_type!r} is unknown: choose 'pr_norm' or 'x'")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} is not callable")
+    require_callable(callback)
     refuse("fgmres", b, x0)
     a, rhs = as_matrix(A), as_array(b)
     n = require_square(a)

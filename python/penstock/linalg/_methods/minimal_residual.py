@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array
-from penstock.linalg._checks import count, guess, tolerance, vector
+from penstock.linalg._checks import count, guess, require_callable, tolerance, vector
 from penstock.linalg._diagnosis import explained
-from penstock.linalg._info import SolveInfo, told
+from penstock.linalg._info import BREAKDOWNS, SolveInfo, told
 from penstock.linalg._methods.lanczos import Lanczos, Rotation
-from penstock.linalg._methods.passes import applied, norm, product
+from penstock.linalg._methods.passes import applied, beyond_range, norm, product
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg._operators import as_matrix, require_square, vector_dtype
 from penstock.linalg._system import preconditioner
@@ -55,7 +55,8 @@ def minres(
 
     Done when norm(b - (A - shift I) x) <= max(rtol * norm(b), atol), computed with the x that is returned; SciPy's
     estimate stops earlier where norm(A) norm(x) exceeds norm(b). A singular A whose range does not hold b ends with
-    the least-squares solution, info > 0, and says so.
+    a least-squares solution, info > 0, and says so: the best of those x whose residuals were computed now and then is
+    returned. info is -4 where squares of b's entries are out of range.
 
     >>> import numpy as np, penstock as ps
     >>> A = ps.csr_array(np.diag([1.0, -2.0, 3.0, -4.0]))
@@ -72,11 +73,15 @@ def minres(
     rhs = vector(rhs, n, dtype, "b", False)
     most, atol = count(maxiter, 5 * max(n, 1), "maxiter"), tolerance(atol, "atol")
     target = max(tolerance(rtol, "rtol") * norm(rhs), atol)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} is not callable")
+    require_callable(callback)
     m = preconditioner(M, a, n, dtype)
     x = guess(x0, rhs, m, False) if rhs.any() else np.zeros_like(rhs)
     begin = time.perf_counter()
+    outside = beyond_range(rhs)
+    if outside:
+        size = norm(rhs)
+        facts = {"iterations": 0, "residuals": [size], "residual": size, "target": target}
+        return x * 0, told(BREAKDOWNS["not_finite"], a, begin, reason=outside, **facts)
     run = Lanczos(product(a, dtype, prepare), applied(m, dtype), float(shift), rhs, x)
     if check:
         run.require_symmetric()
@@ -84,13 +89,15 @@ def minres(
     number = 0
     while not stop:
         first, goal = residuals[-1], target
-        rotation = Rotation(run.beta, run.scale)
+        rotation = Rotation(run.beta, run.scale, run.eps)
         if first <= target:
             stop = "converged"
         elif not np.isfinite(first):
             stop, number = "not finite: numbers overflow, or A or M holds NaN or infinity", -4
         elif not run.beta > 0:
             stop, number = f"M is not positive definite (r.M r = {run.square:.3g}): use another", -2
+        else:
+            run.keep(first)
         while not stop:
             if iterations >= most:
                 stop = (
@@ -114,12 +121,14 @@ def minres(
                 goal = 0.5 * estimate * target / true
             if rotation.least_squares() or rotation.turned() or run.beta == 0:
                 break
+            if rotation.look() and run.strayed(estimate):
+                break
         if not stop:
-            last = residuals[-1] = run.restart()
+            last = residuals[-1] = run.again(target)
             if not last <= target and not last <= 0.5 * first:
                 number = iterations if np.isfinite(last) else -4
-                stop = run.why(rotation, last, target)
-    residual = run.true_residual() if number else residuals[-1]
+                stop = run.why(last, target)
+    residual = run.again(target) if number else residuals[-1]
     residuals[-1] = residual
     info = told(
         number,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from penstock._arrays.convert import as_array
 from penstock._matrix.csr import csr_array
@@ -28,7 +27,9 @@ def pieces(*vectors: np.ndarray) -> list[tuple[np.ndarray, ...]]:
 
 def axpy_of(dtype: np.dtype) -> Callable[..., Any]:
     """axpy(x, y, a=alpha): y += alpha x, for contiguous pieces of `dtype`."""
-    return scipy.linalg.get_blas_funcs("axpy", dtype=dtype)
+    from scipy.linalg import get_blas_funcs  # takes a fifth of a second, and cg needs none
+
+    return get_blas_funcs("axpy", dtype=dtype)
 
 
 def dot(parts: Iterable[tuple[np.ndarray, ...]]) -> complex:
@@ -37,8 +38,28 @@ def dot(parts: Iterable[tuple[np.ndarray, ...]]) -> complex:
 
 
 def norm(x: np.ndarray) -> float:
-    """Without overflow for entries up to 1e154."""
-    return float(np.sqrt(sum(float(np.vdot(v, v).real) for (v,) in pieces(x))))
+    """Of any finite entries: where their squares over- or underflow, of x divided by its largest one."""
+    square = sum(float(np.vdot(v, v).real) for (v,) in pieces(x))
+    if in_range(square, x.dtype):
+        return float(np.sqrt(square))
+    largest = float(abs(x).max(initial=0.0))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.linalg.norm(x.astype(np.result_type(x, np.float64)) / largest))
+
+
+def in_range(square: float, dtype: np.dtype) -> bool:
+    """Whether a sum of squares has lost nothing to overflow or underflow."""
+    facts = np.finfo(dtype)
+    return float(facts.tiny) / float(facts.eps) <= square <= float(facts.max)
+
+
+def beyond_range(b: np.ndarray) -> str:
+    """Why a method cannot begin with b: squares of its entries over- or underflow. Empty where it can."""
+    size, one = norm(b), np.zeros((), b.dtype).real.dtype
+    if size == 0 or in_range(size * size, one):
+        return ""
+    return f"not finite: norm(b) = {size:.3g}, whose square is beyond {one}: divide b by {size:.0e}, multiply x by it"
 
 
 def product(a: Any, dtype: np.dtype, prepare: bool) -> Product:

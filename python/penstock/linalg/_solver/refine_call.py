@@ -72,7 +72,7 @@ def refine(
 
     Where a step gains less than a factor of two, refinement ends, and `info.reason` says so: A's condition number with
     M is then above what `inner` can handle (float32: about 1e7). Solve in float64 there. TypeError where A is not
-    float64, ValueError where an entry exceeds `inner`.
+    float64, ValueError where an entry exceeds `inner`, or the largest one is too small for it.
 
     >>> import numpy as np, penstock as ps
     >>> A, b = ps.generate.laplacian((30, 30)), np.ones(900)

@@ -25,13 +25,14 @@ from penstock._choices import SHORT_FLOATS
 from penstock._matrix.csr import csr_array
 from penstock._plan.place import device
 from penstock._product.gpu_vectors import plan_for_gpus, plan_like
-from penstock.linalg._diagnosis import explained
+from penstock.linalg._diagnosis import explained, largest_of
 from penstock.linalg._info import SolveInfo, make_info
 from penstock.linalg._system import System
 
 # A step that reduces the residual by less than this has no digits left to gain.
 STAGNATES = 0.5
 AIM = 0.25  # the last step goes this far below the tolerance, which the float64 residual then meets
+LARGE = 1e-2  # of the largest entry: entries down to this are to be stored in full
 PRODUCTS = 100  # that a plan of the copy is to serve
 
 
@@ -56,6 +57,7 @@ def inner_copy(a: csr_array, inner: str) -> csr_array:
                 f"A holds {value:.3g}, which float32 cannot (3.4e38 at most): divide A and b by {abs(value):.0e}, or "
                 "solve in float64"
             )
+        _require_normal(here.data)
         return copy.to(device(_core.ordinal(a._core))) if a.place == "device" else copy
 
     kept = a._derived.once("refined", dict)
@@ -68,6 +70,16 @@ def inner_copy(a: csr_array, inner: str) -> csr_array:
         with contextlib.suppress(MemoryError, ValueError, _core.NotCompiledError):
             plan_like(copy, plan, 8, PRODUCTS, "packed" if short else None)
     return copy
+
+
+def _require_normal(data: np.ndarray) -> None:
+    """ValueError where float32 has few digits of A's largest entries, or none. `store_as` tests 16 bits itself."""
+    least, largest = float(np.finfo(np.float32).tiny) / LARGE, largest_of(data)
+    if 0 < largest < least:
+        raise ValueError(
+            f"A's largest entry is {largest:.3g}, and float32 holds numbers from {least:.0e} on in full: multiply A "
+            f"and b by {1 / largest:.0e}, or solve in float64"
+        )
 
 
 def updated(

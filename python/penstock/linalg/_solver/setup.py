@@ -10,6 +10,7 @@ from penstock._matrix.csr import csr_array
 from penstock._plan.decision import on_cpu
 from penstock._plan.schedules import options
 from penstock.linalg._amg.place import same_entries
+from penstock.linalg._checks import require_callable
 from penstock.linalg._names import METHODS, method_named
 
 WORTH_A_PLAN = 1 << 16  # nonzeros; solver/matrix_op.hpp has the same
@@ -36,8 +37,7 @@ def require_method(
         raise ValueError(f"inner_rtol={inner_rtol} is for refinement: give inner='float32', too")
     if restart is not None and not METHODS[method].kept:
         raise ValueError(f"restart={restart} is for gmres and fgmres, not {method}")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback={callback!r} is not callable")
+    require_callable(callback)
 
 
 def require_refinable(a: Any, inner: str) -> None:

@@ -48,9 +48,11 @@ def wanted(values: np.ndarray, which: str, count: int) -> np.ndarray:
 
 
 def tolerated(values: np.ndarray, tol: float, norm: float, dtype: np.dtype) -> np.ndarray:
-    """The residuals that pairs with these values may have; below 8 eps norm(A) rounding hides what is left."""
-    eps = float(np.finfo(dtype).eps)
-    return np.maximum(max(tol, eps) * np.maximum(abs(values), eps ** (2 / 3)), 8 * eps * norm)
+    """The residuals that pairs with these values may have; below 8 eps norm(A) rounding hides what is left. There is no
+    other floor, so that a matrix and a multiple of it have the same digits."""
+    facts = np.finfo(dtype)
+    eps, least = float(facts.eps), float(facts.tiny)  # of a matrix of zeros, too
+    return np.maximum(max(tol, eps) * abs(values), max(8 * eps * norm, least))
 
 
 class Krylov:

@@ -7,6 +7,7 @@ contiguous, so BLAS reads it at full speed.
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ import numpy as np
 from penstock._matrix.csr import csr_array
 from penstock._plan.decision import decide
 from penstock._plan.schedules import InCore, Streamed, as_schedule
+from penstock.linalg._methods.passes import norm
 from penstock.linalg._operators import PREPARE_AFTER, as_matrix
 
 PREPARE_FROM = 65_536  # entries, as for the Krylov methods
-STREAMED_BLOCK = 8  # see docs/eigen.md
+NEAR_ONE = 10  # a norm of up to 2 to this power, or down to 1 by it, is left as it is
+STREAMED_BLOCK = 8  # where entries travel to a GPU; see docs/eigen.md
 
 
 def is_whole(number: Any) -> bool:
@@ -28,6 +31,29 @@ def element_type(a: Any) -> np.dtype:
     """float32, float64, complex64 or complex128: the matrix's own, and float64 for patterns and integers."""
     dtype = np.dtype(a.dtype)
     return dtype if dtype.char in "fdFD" else np.dtype(np.float64)
+
+
+class Scaled:
+    """An operator on rows times a power of two, `factor`, which brings the first product's rows near the length of
+    those that were multiplied: squares of very small and very large entries stay in range. 1 where they are anyway."""
+
+    def __init__(self, times: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._times, self.factor = times, 0.0
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        y = self._times(x)
+        if not self.factor:
+            self.factor = self._near(x, y)
+        return y if self.factor == 1 else y * y.dtype.type(self.factor)
+
+    @staticmethod
+    def _near(x: np.ndarray, y: np.ndarray) -> float:
+        size = max(norm(row) for row in y) / max(norm(row) for row in x)
+        if not 0 < size < np.inf:
+            return 1.0
+        most = np.finfo(y.dtype).maxexp - 8
+        power = int(np.clip(np.round(np.log2(size)), -most, most))
+        return 2.0**-power if abs(power) > NEAR_ONE else 1.0
 
 
 class Products:
@@ -46,7 +72,7 @@ class Products:
                 f"schedule={schedule!r} is for matrices with entries: A is {type(a).__name__}, leave schedule out"
             )
         self._for_blocks = self._given
-        self.streams = False
+        self.streams = self._travels = False
         self._prepared = not self._ours or self.a.nnz < PREPARE_FROM
         if self._ours:
             self._ask_the_planner()
@@ -55,18 +81,22 @@ class Products:
         """Whether the entries travel in each pass. Plans know single vectors, so blocks go by their schedule."""
         decision = decide(self.a, self.dtype.itemsize, self._given)
         self.streams = isinstance(decision.schedule, Streamed)
+        self._travels = self.streams and decision.on_gpu
         self._prepared |= decision.schedule is None or not isinstance(decision.schedule, InCore)
         plan = decision.plan
         if self._given is None and plan is not None and plan.facts["streamed_bytes"] > 0:
             self.streams = True
+            self._travels = max(plan.request.devices) >= 0
             self._for_blocks = (
                 Streamed() if max(plan.request.devices) >= 0 else Streamed(device="cpu")
             )
 
     def block(self, wanted: int | None, most: int) -> int:
-        """Vectors of a block: as asked for, or by what bounds a product, but at most `most`."""
+        """Vectors of a block: as asked for, or by what bounds a product, but at most `most`. A link to a GPU is so slow
+        that a pass for several vectors costs what one for a vector does. The ring of the CPU reads the same memory as
+        products in core, and has no such link."""
         if wanted is None:
-            wanted = STREAMED_BLOCK if self.streams else 1
+            wanted = STREAMED_BLOCK if self._travels else 1
         elif isinstance(wanted, bool) or int(wanted) != wanted or wanted < 1:
             raise ValueError(f"block={wanted!r}: give a number of vectors, at least 1, or None")
         return max(1, min(int(wanted), most))

@@ -10,7 +10,7 @@ import numpy as np
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies
 from penstock.linalg.eigen.info import EigenInfo
-from penstock.linalg.eigen.products import Products, is_whole
+from penstock.linalg.eigen.products import Products, Scaled, is_whole
 from penstock.linalg.eigen.symmetric import DENSE, first_vector, no_convergence
 
 _WANTED = (True, False, "u", "vh")
@@ -43,7 +43,7 @@ def svds(
     Parameters
     ----------
     A : csr_array, SciPy sparse array, dense array, or an object with shape, dtype, matvec and rmatvec; (m, n)
-    k : int, 0 < k < min(m, n)
+    k : whole number, 0 < k < min(m, n)
     ncv, maxiter, rng, block, return_info : as in `eigsh`, of the Gram matrix
     schedule : as in `csr_array.dot`: of products with A. Those with A^H use a transpose that is formed and kept where A
         is in core, and else read A as it is.
@@ -101,6 +101,7 @@ def largest(
     rows, cols = products.shape
     n = min(rows, cols)
     _checked(k, n, ncv, tol, maxiter)
+    k = int(k)
     draw = np.random.default_rng(0 if rng is None else rng)
     b = products.block(block, max(n // 8, 1))
     kept = max(int(ncv) if ncv is not None else 2 * k + 20 * b, k + 2 * b)
@@ -115,8 +116,14 @@ def largest(
         if first is not None:
             start[0] = first
         limit = 10 * n if maxiter is None else int(maxiter)
+        one = Scaled(there)
+
+        def gram(x: np.ndarray) -> np.ndarray:
+            y = back(one(x))
+            return y if one.factor == 1 else y * y.dtype.type(one.factor)
+
         found = copies.eigenpairs(
-            *(lambda x: back(there(x)), start, k, "LA", kept, limit, float(tol) ** 2, draw),
+            *(gram, start, k, "LA", kept, limit, float(tol) ** 2, draw),
             random=first is None,
         )
         if not (found.complete and found.converged.all()):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from penstock._matrix.csr import csr_array
+from penstock.linalg._methods.passes import norm
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies, lanczos
 from penstock.linalg.eigen.info import EigenInfo
-from penstock.linalg.eigen.products import Products, is_whole
+from penstock.linalg.eigen.products import Products, Scaled, is_whole
 
 DENSE = 150  # rows, up to which LAPACK is faster
 _ENDS = ("LM", "SM", "LA", "SA", "BE")
@@ -47,7 +49,7 @@ def eigsh(
     ----------
     A : csr_array, SciPy sparse array, dense array, or an object with shape, dtype and matvec; (n, n)
         float32 and complex64 are computed so, complex128 as well, everything else in float64.
-    k : int, 0 < k < n
+    k : whole number, 0 < k < n
     which : "LM" (largest magnitude), "LA", "SA" (largest, smallest), "BE" (half from each end), "SM" (SciPy's)
     v0 : array of shape (n,), optional
         The first vector of the first block. The others, and v0 where it is None, are random.
@@ -61,7 +63,8 @@ def eigsh(
     rng : seed or numpy.random.Generator, optional
         Results are the same for a seed; None is seed 0.
     block : int, optional
-        Vectors that a product multiplies at once. One in core, eight where A is streamed: docs/eigen.md has the reason.
+        Vectors that a product multiplies at once. One on the CPU, eight where A travels to a GPU: docs/eigen.md has the
+        reason.
     schedule : as in `csr_array.dot`, optional
     return_info : bool
         Also returns an EigenInfo, as the last of a tuple.
@@ -97,6 +100,7 @@ def eigsh(
     begin = time.perf_counter()
     products = Products(A, schedule)
     n = _checked(products, k, ncv, maxiter, tol)
+    k = int(k)
     draw = np.random.default_rng(0 if rng is None else rng)
     b = products.block(block, max(n // 8, 1))
     ncv = 2 * k + 20 * b if ncv is None else max(int(ncv), k + 2 * b)
@@ -110,9 +114,13 @@ def eigsh(
         if first is not None:
             start[0] = first
         limit = 10 * n if maxiter is None else int(maxiter)
+        scaled = Scaled(products.times)
         found = copies.eigenpairs(
-            products.times, start, k, which, ncv, limit, float(tol), draw, random=first is None
+            scaled, start, k, which, ncv, limit, float(tol), draw, random=first is None
         )
+        if scaled.factor != 1:
+            values, residuals = found.values / scaled.factor, found.residuals / scaled.factor
+            found = replace(found, values=values, residuals=residuals)
     if not (found.complete and found.converged.all()):
         raise no_convergence(found)
     info = EigenInfo(
@@ -176,7 +184,7 @@ def require_hermitian(products: Products, rng: np.random.Generator) -> None:
             "a product with A is not finite: A has NaN or infinite entries, or too large ones"
         )
     one, other = np.vdot(x[0], y[1]), np.vdot(y[0], x[1])
-    scale = np.linalg.norm(x[0]) * np.linalg.norm(y[1])
+    scale = norm(x[0]) * norm(y[1])
     if abs(one - other) > np.sqrt(np.finfo(products.dtype).eps) * scale:
         kind = "Hermitian" if products.dtype.kind == "c" else "symmetric"
         raise ValueError(
