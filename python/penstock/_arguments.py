@@ -42,7 +42,7 @@ def flag(value: Any, name: str) -> bool:
 
 
 def number(value: Any, name: str) -> float:
-    """A real number. TypeError for texts, which `float` would read.
+    """A real number, or what holds one. TypeError for texts, which `float` would read, and for complex numbers.
 
     >>> number(2, "k")
     2.0
@@ -51,19 +51,23 @@ def number(value: Any, name: str) -> float:
     ...
     TypeError: k='2' is not a number
     """
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")  # types of PyTorch have none
     try:
-        if isinstance(value, (str, bytes)) or getattr(value, "dtype", np.dtype(float)).kind in "SU":
+        if isinstance(value, (str, bytes)) or kind in "SUc":
             raise TypeError
         return float(value)
-    except (AttributeError, TypeError, ValueError):
+    except (TypeError, ValueError):
         raise TypeError(f"{name}={value!r} is not a number") from None
+    except OverflowError:
+        raise ValueError(f"{name} exceeds what a float holds: give a smaller number") from None
 
 
 def unmasked(some: Any, name: str) -> Any:
     """What is given. ValueError for a masked array with masked entries, which nothing here would leave out."""
     if isinstance(some, np.ma.MaskedArray) and np.ma.is_masked(some):
         count = int(np.ma.getmaskarray(some).sum())
-        raise ValueError(f"{name} has {count} masked entries: give {name}.compressed()")
+        remedy = f"give {name}.compressed()" if some.ndim == 1 else "fill them, or drop their rows"
+        raise ValueError(f"{name} has {count} masked entries: {remedy}")
     return some
 
 

@@ -35,4 +35,4 @@ def _is_symmetric(base: csr_array) -> bool:
         return False
     # Its columns are the same, and ascend in both.
     turned = csr_array._wrap(_core.transpose(base._core))
-    return np.array_equal(base.data, turned.data)
+    return np.array_equal(base.data, turned.data, equal_nan=True)

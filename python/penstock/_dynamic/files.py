@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock._dynamic.log import ChangesFolder, Log
 from penstock._dynamic.state import State
-from penstock._io._atomic import sync
+from penstock._io._atomic import require_named, sync
 from penstock._io._errors import broken
 from penstock._io.store import forms_of, open_store, write_store
 from penstock._matrix.csr import csr_array
@@ -73,6 +73,12 @@ class Stored:
 
         `hold` is called before the log is read: no batch may be written from then on until this returns."""
         self.require_usable()
+        try:
+            require_named(self.path)
+        except ValueError:
+            raise ValueError(
+                f"{self.path}: the current folder is in this store, which compact() replaces: leave it (os.chdir) first"
+            ) from None
         now, forms = forms_of(self.path)
         self._require_same(now)
         made: list[str] = []

@@ -34,6 +34,7 @@ class Derived:
     # Of the entries
     row_order: tuple[bool, bool] | None = None  # (sorted, canonical)
     ascending: bool | None = None  # columns rise strictly in each row
+    longest_list: int | None = None  # entries of the longest row
     transpose: csr_array | None = None
     pattern: csr_array | None = None  # the same entries without values
     refined: dict[str, csr_array] | None = (

@@ -33,8 +33,10 @@ _SECTOR = 32  # bytes: a list that comes over the link is read in whole sectors,
 # kSpareShare and kSpareBytes of graph/bfs/bfs_gpu_rule.hpp, which keeps to it.
 SPARE_SHARE, SPARE_BYTES = 0.125, 16 << 20
 
-# These go level by level, or window by window of distances.
-OF_LEVELS = ("bfs", "sssp", "betweenness_centrality")
+FUNCTIONS = tuple(_ENTRY)
+# All others go level by level, or window by window of distances.
+_OF_PASSES = ("connected_components", "pagerank")
+OF_LEVELS = tuple(name for name in FUNCTIONS if name not in _OF_PASSES)
 
 
 def on_cpu(

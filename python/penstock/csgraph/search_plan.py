@@ -32,7 +32,7 @@ from penstock.csgraph.gpu_options import GpuOptions, settled
 from penstock.csgraph.page_rank import _edges
 from penstock.csgraph.shortest_paths import weights_of
 
-FUNCTIONS = ("bfs", "connected_components", "sssp", "betweenness_centrality", "pagerank")
+FUNCTIONS = _search_model.FUNCTIONS
 _ONE_WAY = FUNCTIONS[2:]  # over the lists of A as they are on a CPU
 # what these take for each vertex: on one GPU, and on several for those of a part and for all of the graph. PageRank to
 # a tolerance of 1e-6, the default

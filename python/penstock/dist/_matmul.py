@@ -209,7 +209,7 @@ def _require_plain(
         seed_number(seed)
     if balance is not None:
         flag(balance, "balance")
-    if not (out is None or isinstance(out, (str, bytes, os.PathLike))):
+    if not (out is None or isinstance(out, (str, os.PathLike))):
         raise TypeError(f"out={out!r}: give the path of a store, or None")
 
 

@@ -12,6 +12,7 @@ from penstock import _core
 from penstock._arguments import integer
 from penstock._choices import TILE_CUTS, one_of
 from penstock._io import store
+from penstock._matrix.changing import of_now
 from penstock._matrix.csr import csr_array as whole_array
 from penstock._matrix.given import as_matrix
 from penstock._plan.place import device as device_place
@@ -118,6 +119,7 @@ class tiled_array:
         like: tiled_array | None = None,
         cuts: str = "area",
     ) -> None:
+        source = of_now(source)
         square_too = False  # columns of a square matrix are cut as its rows
         if like is not None:
             if not isinstance(like, tiled_array):
@@ -340,7 +342,7 @@ class tiled_array:
 
     def _require_tile(self, i: int, j: int) -> None:
         down, across = self.tiles
-        if not all(isinstance(n, (int, np.integer)) for n in (i, j)):
+        if any(isinstance(n, (bool, np.bool_)) or not hasattr(n, "__index__") for n in (i, j)):
             raise TypeError(f"there is no tile ({i!r}, {j!r}): give two integers")
         if not (0 <= i < down and 0 <= j < across):
             raise ValueError(f"there is no tile ({i}, {j}): there are {down} x {across}")

@@ -141,7 +141,10 @@ def stochastic_block(
     if isinstance(sizes, (str, bytes)) or not np.iterable(sizes):
         raise TypeError(f"sizes = {sizes!r} is no sequence of integers: give one for each group")
     counts = [extent(f"sizes[{group}]", size) for group, size in enumerate(sizes)]
-    table = numbers("p", p).astype(np.float64)
+    table = numbers("p", p, "biufO")
+    if table.dtype.kind == "O":  # fractions and decimals, not texts
+        table = np.reshape([real(f"p[{k}]", x) for k, x in enumerate(table.flat)], table.shape)
+    table = table.astype(np.float64)
     if table.shape != (len(counts),) * 2 and (counts or table.size):
         give = f"{len(counts)} x {len(counts)} numbers, one for each two groups" if counts else "[]"
         raise ValueError(f"p has shape {table.shape} for {len(counts)} sizes: give {give}")

@@ -19,6 +19,7 @@ _ADVICE = (
     ": the tolerance is beyond",
     ": numbers overflow",
 )
+FEW = 30  # iterations: a solve that was ended after fewer says little of A
 NORMAL = 1e-6  # norm(A^H r) as a part of norm(A) norm(r): r is outside of what A reaches
 
 
@@ -59,6 +60,8 @@ def _advise(info: SolveInfo, a: Any, method: str, rhs: np.ndarray, x: np.ndarray
     def product(v: np.ndarray, out: np.ndarray) -> None:
         out[:] = np.asarray(a.dot(v) if isinstance(a, csr_array) else a.matvec(v)).reshape(-1)
 
+    if info > 0 and info.iterations < FEW and not _grew(info):
+        return
     vector = rhs if rhs.ndim == 1 else rhs[:, 0]
     numbers = info != BREAKDOWNS["not_finite"]
     if method in FOR_SYMMETRIC and not_hermitian(product, vector):
@@ -129,8 +132,8 @@ def not_hermitian(product: Any, like: np.ndarray) -> bool:
     """Whether x.A y and A x.y differ for a random x and y: two products, y = A x by `product`(x, y). `like` has the
     shape and type of a vector."""
     rng = np.random.default_rng(0)
-    draws = rng.standard_normal((4, len(like)))
-    x, y = (draws[:2] + (1j * draws[2:] if like.dtype.kind == "c" else 0)).astype(like.dtype)
+    draws = rng.standard_normal((2 * (1 + (like.dtype.kind == "c")), len(like)))
+    x, y = (draws[:2] + (1j * draws[2:] if len(draws) == 4 else 0)).astype(like.dtype)
     ax, ay = np.empty_like(x), np.empty_like(y)
     product(x, ax)
     product(y, ay)

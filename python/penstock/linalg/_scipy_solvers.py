@@ -125,23 +125,25 @@ def _solved(theirs: Callable[..., Any], A: Any, b: Any, given: dict[str, Any]) -
             heard(x)
 
     given = {**given, "callback": counted}
-    last = np.inf
+    best, last = None, np.inf
     for _ in range(BEGINNINGS):
         x, info = run(theirs, product if run is _from_the_right else a, b, given)
-        if info != 0:
+        if best is None and info != 0:
             return x, int(info)
         if np.shape(x)[0] != rhs.shape[0]:
             return x, 0
         residual = float(np.linalg.norm(rhs - product.matvec(np.asarray(x).reshape(-1))))
         if residual <= (1 + ROUNDING) * target:
             return x, 0
-        if not residual <= PROGRESS * last or (most is not None and done >= most):
+        progress = residual <= PROGRESS * last
+        if best is None or residual < last:
+            best, last = x, residual
+        if info != 0 or not progress or (most is not None and done >= most):
             break
-        last = residual
         given |= {"x0": x, "rtol": 0.0, "atol": PROGRESS * target}
         if most is not None:
             given["maxiter"] = most - done
-    return x, max(done, 1)
+    return best, max(done, 1)
 
 
 def _run(theirs: Callable[..., Any], a: Any, b: Any, given: dict[str, Any]) -> tuple[Any, int]:

@@ -88,6 +88,10 @@ def _require_finite(name: str, *matrices: Any) -> None:
     for matrix in matrices:
         a = matrix._matrix() if isinstance(matrix, Guarded) else matrix
         if scipy.sparse.issparse(a) or isinstance(a, np.ndarray):
+            entries = a if isinstance(a, np.ndarray) else getattr(a, "data", None)
+            plain = isinstance(entries, np.ndarray) and entries.dtype.kind in "biufc"
+            if plain and np.isfinite(entries).all():
+                continue
             a = csr_array(a)
         found = not_finite(a) if isinstance(a, csr_array) and a.place != "device" else None
         if found is not None:
@@ -106,7 +110,8 @@ def _lowered(name: str, given: dict[str, Any]) -> dict[str, Any]:
     if name in ("eigs", "eigsh"):  # SciPy factorizes M, and would solve with products by GMRES
         lowered["M"] = _columns(given.get("M"))
     if name == "lobpcg":
-        lowered["M"] = applied(given.get("M"), A, None, name)
+        M = given.get("M")  # SciPy takes functions, too
+        lowered["M"] = M if callable(M) else applied(M, A, None, name)
     if name in ("lsmr", "lsqr") and is_complex(A):
         b = np.asarray(given.get("b"))
         lowered["b"] = b.astype(np.result_type(b.dtype, np.complex64))

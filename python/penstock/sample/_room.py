@@ -19,9 +19,13 @@ def require_room(
 ) -> None:
     """MemoryError where a hop from the vertices [begin, end) of a table may draw more than fits. Edges that it will not
     draw, of weight 0 or of a later time, are counted, too."""
-    each = graph.nnz if fanout < 0 else fanout if replace else min(fanout, graph.nnz)
+    each = fanout if fanout >= 0 else graph.nnz
     if (end - begin) * each * _EDGE <= _SMALL:
         return
+    if not replace or fanout < 0:  # no list is longer than the longest
+        most = graph._derived.once("longest_list", lambda: int(np.diff(graph.indptr).max()))
+        if (end - begin) * min(each, most) * _EDGE <= _SMALL:
+            return
     vertices = table.vertices[begin:end]
     degrees = graph.indptr[vertices + 1] - graph.indptr[vertices]
     if replace and fanout >= 0:

@@ -82,3 +82,16 @@ def test_undirected_graphs_of_complex_numbers():
     for other in ([[0, 1j], [-1j, 0]], [[0, 1j], [0, 0]]):
         with pytest.raises(ValueError, match="directed=False: the matrix is not symmetric"):
             ps.DynamicGraph(ps.csr_array(np.array(other)), directed=False)
+
+
+def test_a_store_that_the_process_is_in_is_not_compacted(tmp_path, monkeypatch):
+    path = tmp_path / "g.penstock"
+    ps.generate.rmat(6, seed=1).save(path, format="store")
+    graph = ps.DynamicGraph.open(path)
+    graph.add_edges([0], [63])
+    monkeypatch.chdir(path)
+    with pytest.raises(ValueError, match=r"compact\(\) replaces: leave it"):
+        graph.compact()
+    monkeypatch.chdir(tmp_path)
+    graph.compact()
+    assert ps.open(path)[0, 63] != 0

@@ -111,10 +111,26 @@ def test_a_folder_beside_the_current_one_is_written(here, a, tmp_path_factory):
     a.save(path, format="store")  # over itself
 
 
-def test_the_command_line_refuses_it(here):
-    for more in ([], ["--force"], ["--to", "store", "--force"]):
-        line = ["generate", "laplacian", "4x4", "-o", "", *more]
-        done = subprocess.run(
-            [sys.executable, "-m", "penstock", *line], capture_output=True, text=True, check=False
-        )
+def test_the_command_line_refuses_it(here, tmp_path_factory):
+    def said(where, out, *more):
+        line = [
+            sys.executable,
+            "-m",
+            "penstock",
+            "generate",
+            "laplacian",
+            out,
+            "--shape",
+            "4,4",
+            *more,
+        ]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=where)
         assert done.returncode != 0 and "Traceback" not in done.stderr, done.stderr
+        return done.stderr
+
+    assert "choose another name" in said(here, "")
+    assert "the suffix '' is not known" in said(here, "", "--force")
+    inside = tmp_path_factory.mktemp("store") / "g.penstock"
+    ps.generate.laplacian((3, 3)).save(inside)
+    assert "is the current folder" in said(inside, "../g.penstock", "--force")
+    assert ps.open(inside).shape == (9, 9)

@@ -102,3 +102,20 @@ def test_minres_of_a_matrix_whose_squares_underflow():
     assert info != 0 and "divide A and b by it" in info.reason
     x, info = ps.linalg.minres(ps.csr_array(S * 1e-100), B, rtol=1e-8)
     assert info == 0 and np.linalg.norm(B - S @ (x * 1e-100)) <= 1e-6
+
+
+def test_minres_with_nan_in_the_matrix_returns_where_it_began():
+    bad = sp.csr_array(sp.diags_array(np.arange(1.0, 9.0)))
+    bad.data[3] = np.nan
+    for x0 in (None, np.arange(8.0)):
+        x, info = ps.linalg.minres(ps.csr_array(bad), np.ones(8), x0=x0)
+        assert info != 0 and np.array_equal(x, np.zeros(8) if x0 is None else x0)
+
+
+def test_small_right_sides_in_float32():
+    a = ps.generate.laplacian((20, 20)).astype(np.float32)
+    b = np.full(400, 1e-18, np.float32)
+    for find in (ps.linalg.minres, ps.linalg.block_cg):
+        x, info = find(a, b, rtol=1e-4)
+        left = np.linalg.norm(b.astype(float) - a.to_scipy().astype(float) @ x.astype(float))
+        assert info == 0 and left <= 1.1e-4 * np.linalg.norm(b.astype(float))

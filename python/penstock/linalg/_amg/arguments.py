@@ -118,7 +118,7 @@ def warn_of_one_level(
     if levels == 1 and n > options["max_coarse"] and options["max_levels"] > 1 and columns > block:
         warnings.warn(
             f"near_nullspace has {columns} vectors, and no coarser level has fewer rows than the {n} of A: the AMG "
-            "is a smoother alone; give fewer vectors, which A takes nearly to zero, or none",
+            "is a smoother alone; fewer vectors, which A takes nearly to zero, may give more levels",
             RuntimeWarning,
             stacklevel=3,
         )

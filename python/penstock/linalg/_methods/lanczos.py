@@ -88,7 +88,7 @@ class Lanczos:
         self._axpy = axpy_of(b.dtype)
         self.beta = self.square = self.scale = self._old = 0.0
         self.eps = float(np.finfo(b.dtype).eps)
-        self._best, self._least, self._ratio = np.empty_like(x), math.inf, math.inf
+        self._best, self._least, self._ratio = x.copy(), math.inf, math.inf
         self._size = -1.0  # norm(A), once it is asked for
         self._other: bool | None = None  # whether A differs from its adjoint, once it is asked for
         self._free: np.ndarray | None = None

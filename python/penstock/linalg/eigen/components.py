@@ -10,6 +10,7 @@ import numpy as np
 from penstock.linalg._methods.passes import norm
 from penstock.linalg.eigen.products import Products
 from penstock.linalg.eigen.singular import largest
+from penstock.linalg.eigen.symmetric import DENSE
 
 __all__ = ["PrincipalComponents", "pca"]
 
@@ -86,16 +87,15 @@ def pca(
     products = Centred(A, schedule)
     m, lost = products.shape[0], products.lost()
     eps = float(np.finfo(products.dtype).eps)
-    if lost > np.sqrt(eps):
+    if lost > np.sqrt(eps) and min(products.shape) > DENSE:
         warnings.warn(
             f"the means of A's columns are so far above the deviations that rounding takes {lost:.1g} of a product "
             "with the difference: subtract a constant from the columns of A first, or use float64",
             RuntimeWarning,
             stacklevel=2,
         )
-    if (
-        lost > NOTICED * eps
-    ):  # no smaller residual can be asked for; of the Gram matrix it is tol squared
+    # No smaller residual can be asked for; of the Gram matrix it is tol squared.
+    if lost > NOTICED * eps:
         tol = max(tol, float(np.sqrt(4 * lost)))
     u, s, vh, *_ = largest(products, n_components, None, tol, None, maxiter, rng, block)
     u, s, vh = u[:, ::-1], s[::-1].copy(), vh[::-1]

@@ -195,7 +195,10 @@ class DevicePacker {
     if (!expects_far_ && near < most_of_words()) return memory_.lacks_staging() || lacks();
     if (options_.leaves_sample)
       near = packed_near_room(n_, exceeded_ ? std::max(4 * all, near + 1) : 4 * all, near);
-    return memory_.take_far(more, near, room_ - near, 2 * edges_ + 5 * n_ + (1 << 10)) || lacks();
+    // Where long lists leave one block no room to spare, two may do, if all fits.
+    const bool fits = !exceeded_ && 4 * (all + 2 * kPackedPad) <= most_of_words();
+    return memory_.take_far(more, near, room_ - near, 2 * edges_ + 5 * n_ + (1 << 10)) ||
+           (fits && memory_.take(some, room_)) || lacks();
   }
   bool lacks() { return fails(memory_.why()); }
   bool pack() {
