@@ -99,6 +99,7 @@ class Derived:
     neighbour_sample_checked: bool = True
     path_weights: Any = None
     finite_weights: bool | None = None
+    sum_overflows: bool | None = None  # of weights that are finite and not negative
     largest_weights: np.ndarray | None = None  # of each row
     least_weight: float | None = None
     bfs_plan: Any = None

@@ -208,9 +208,8 @@ def lists_of_paths(
     facts = known[1].facts()
     if facts["far_bytes"]:
         return None
-    asked = {} if vertex_bytes is None else {"vertex_bytes": vertex_bytes}
     each = facts["budget"] - facts["lasting_bytes"], 0
-    if not holds(room_there(graph, [gpu], each, placement, sizes_there(known[1]), **asked)):
+    if not holds(room_there(graph, [gpu], each, placement, sizes_there(known[1]), vertex_bytes)):
         return None
     bits = (
         (derived.path_weights.packed_bits or 0) if facts["lengths"] and derived.path_weights else 0
@@ -252,7 +251,6 @@ def settle_home(
     vertex_bytes: int | None = None,
 ) -> Home:
     """The decision of `gpu_graphs` and `gpu_parts_pair`, which carry it out; `explain` prints it. Forms nothing."""
-    asked = {} if vertex_bytes is None else {"vertex_bytes": vertex_bytes}
     symmetric = graph._derived.symmetric_pattern
     turned = not symmetric and (knows_edges_in(graph) or has_missed(graph))
     share = 2 if turned else 1
@@ -270,7 +268,7 @@ def settle_home(
     elif placement == "auto" and packs:
         known = graph._derived.transpose
         both = [graph, known if isinstance(known, csr_array) else graph]
-        placement, reason = _home(both[:share], gpus, **asked)
+        placement, reason = _home(both[:share], gpus, vertex_bytes=vertex_bytes)
     elif placement == "auto":
         reason = "the core's choice by bytes"
     return Home(placement, reason, share)

@@ -50,11 +50,15 @@ def room_there(
     each: tuple[int, int],
     placement: str = "auto",
     sizes: dict[str, int] | None = None,
+    vertex_bytes: int | None = None,
     **asked: Any,
 ) -> dict[str, Any]:
     """`gpu_graph_room` on each of the named GPUs, with what `room_of_each` says of them; several have a range of the
-    vertices each. `sizes` are bytes of the whole graph's lists."""
+    vertices each. `sizes` are bytes of the whole graph's lists; `vertex_bytes`: what an algorithm takes for each
+    vertex, if it is not what searches take."""
     n, parts = graph.shape[0], len(gpus)
+    if vertex_bytes is not None:
+        asked["vertex_bytes"] = vertex_bytes
     if parts > 1:
         asked["all_vertices"] = n
     asked |= {name: -(-size // parts) for name, size in (sizes or {}).items()}

@@ -375,18 +375,21 @@ def _weighted(A: Any, function: str, unweighted: bool, adds: bool = True) -> csr
 
 
 def _require_finite_sum(graph: csr_array, function: str) -> None:
-    """ValueError where the degrees add up to more than float64 holds. Single weights that are infinite, NaN or negative
-    the core finds, and names."""
-    there = readable(graph)
-    weights = there.data
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(2 * float(weights.sum())):
-            return
-        total = float(weights.sum() + there.diagonal().sum())  # a self loop counts twice
-    if not math.isfinite(total) and np.isfinite(weights).all() and (weights >= 0).all():
+    """ValueError where the degrees add up to more than float64 holds, which is found once. Single weights that are
+    infinite, NaN or negative the core finds, and names."""
+    if graph._derived.once("sum_overflows", lambda: _overflows(readable(graph))):
         raise ValueError(
             f"{function}: the weights add up to more than a float64 holds: scale them, by A * 2.0**-200 for one"
         )
+
+
+def _overflows(graph: csr_array) -> bool:
+    weights = graph.data
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(2 * float(weights.sum())):
+            return False
+        total = float(weights.sum() + graph.diagonal().sum())  # a self loop counts twice
+    return bool(not math.isfinite(total) and np.isfinite(weights).all() and (weights >= 0).all())
 
 
 def _has_mirrored_sums(graph: csr_array, unweighted: bool) -> bool:

@@ -89,7 +89,8 @@ def personalized_pagerank(
             there._core, out, some, alpha, tol, steps, gpu, int(room)
         )
     ranks, iterations, change, converged = found
-    if iterations == 0 and not converged:
+    begun = converged or iterations > 0
+    if not begun:
         change = math.inf  # as of pagerank: no step has found one
     ranks = ranks.reshape(graph.shape[0], some.size)
     if return_info:
@@ -99,7 +100,7 @@ def personalized_pagerank(
             "converged": converged,
             "vectors": "cpu" if gpu is None else "gpu",
         }
-    if not converged and iterations == 0:
+    if not begun:
         raise RuntimeError(
             f"personalized_pagerank: max_iter={steps} allows no step: raise it, or take the ranks before the first one "
             "with return_info=True"

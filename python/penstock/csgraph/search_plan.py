@@ -289,7 +289,7 @@ def _on_gpus(graph: csr_array, function: str, gpus: list[int], how: GpuOptions) 
         if placement == "packed":
             placed = _placed(graph, gpus[0], share, lean) if alone else None
             sizes = sizes_of_packed(graph) if placed is None else sizes_there(placed)
-            asked |= {"vertex_bytes": lean} if alone else {}
+            asked |= {"vertex_bytes": lean}
     else:
         home = settle_paths(graph, gpus[0], how, lambda: weights_of(graph, may_pull(how)))
         placement, reason = home.placement, home.reason

@@ -8,7 +8,7 @@ import numpy as np
 
 from penstock import _core
 from penstock._arrays.convert import result_dtype
-from penstock._matrix.changing import Changing
+from penstock._matrix.changing import of_now
 from penstock._matrix.csr import csr_array
 from penstock._matrix.transposed import Transposed
 from penstock._plan.decision import on_cpu
@@ -20,10 +20,9 @@ PREPARE_AFTER = 12  # products; see solver/matrix_op.hpp
 def as_matrix(a: Any) -> Any:
     """A csr_array where `a` holds entries, those of now where it changes; otherwise the object itself, which must have
     shape and matvec."""
+    a = of_now(a)
     if isinstance(a, csr_array):
         return a
-    if isinstance(a, Changing):
-        return a.to_csr()
     if isinstance(a, Transposed):
         return a.formed()
     if hasattr(a, "tocsr") or isinstance(a, np.ndarray):
