@@ -15,6 +15,7 @@ if [ "$python" != "$PWD/.venv/bin/python" ]; then
   rm -f build/gpu/site/penstock/_core*.so
   cmake --install build/gpu --prefix "$PWD/build/gpu/site" >/dev/null
   export PYTHONPATH="$PWD/build/gpu/site${PYTHONPATH:+:$PYTHONPATH}"
+  export PENSTOCK_CACHE="${PENSTOCK_CACHE:-$PWD/build/gpu/cache}"  # without platformdirs, too
 fi
 "$python" -c 'import penstock, sys; sys.exit(not penstock._core.config()["cuda"])' || {
   echo "gpu-test: there is a GPU, but this build has no CUDA: install a toolkit, then make clean gpu-test"

@@ -8,6 +8,7 @@ from penstock._io._neighbours import packed_lists
 from penstock.csgraph import GpuOptions
 from penstock.csgraph._graph import incoming, simple, without_repeats
 from penstock.csgraph._one_way import one_way
+from penstock.csgraph.triangle import _holders
 
 import penstock as ps
 from penstock import _core
@@ -152,7 +153,7 @@ def test_pagerank_takes_lists_that_searches_have_packed():
 
 def oriented(a):
     """The oriented lists that were made for a count, by the CPU or out of packed lists."""
-    kept = a._derived.oriented_gpu
+    kept = next((holder.oriented_gpu for holder in _holders(a) if holder.oriented_gpu), None)
     return kept[2] if kept is not None and kept[2] is not None else a._derived.oriented_lists
 
 
