@@ -217,7 +217,6 @@ def test_budgets():
     assert facts["placement"] == "pinned" and facts["used_bytes"] <= facts["budget"] == 100 * n
 
 
-@pytest.mark.gpu_small
 def test_many_calls_agree_and_take_no_more_memory():
     a = named("rmat_10")
     expected = ps.csgraph.connected_components(a, device="cpu")
