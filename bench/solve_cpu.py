@@ -20,18 +20,19 @@ import numpy as np
 from lib import harness, matrices
 from lib.report import Report, add_options, show_table
 from lib.solving import residual_check
-from rivals.solve import MAKERS, Problem, UnsupportedError, petsc
+from rivals.solve import MAKERS, PETSC_MULTIGRID, Problem, UnsupportedError, petsc
 
 # (method, preconditioner)
 LAPLACIAN = [("cg", "none"), ("cg", "jacobi"), ("pipecg", "jacobi"), ("cg", "ic0"), ("bicgstab", "none"),
-             ("gmres", "ilu0")]  # fmt: skip
+             ("gmres", "ilu0"), ("cg", "amg")]  # fmt: skip
+_SYMMETRIC = [("cg", "jacobi"), ("cg", "ic0"), ("cg", "amg")]
 # The file, its cases, and the shift without which its factors break down.
 SPD = {
-    "G2_circuit": ([("cg", "jacobi"), ("cg", "ic0")], 0.0),
-    "bodyy5": ([("cg", "jacobi"), ("cg", "ic0")], 0.0),
-    "bcsstk14": ([("cg", "jacobi"), ("cg", "ic0")], 0.01),
-    "bcsstk18": ([("cg", "jacobi"), ("cg", "ic0")], 0.05),
-    "t2dah_e": ([("cg", "jacobi"), ("cg", "ic0")], 0.05),
+    "G2_circuit": (_SYMMETRIC, 0.0),
+    "bodyy5": (_SYMMETRIC, 0.0),
+    "bcsstk14": (_SYMMETRIC, 0.01),
+    "bcsstk18": (_SYMMETRIC, 0.05),
+    "t2dah_e": (_SYMMETRIC, 0.05),
 }
 GENERAL = {
     "trilinos-nsjac": ([("gmres", "ilu0"), ("bicgstab", "ilu0")], 0.0),
@@ -41,6 +42,12 @@ GENERAL = {
     "xenon1": ([("gmres", "ilu0"), ("bicgstab", "ilu0")], 0.1),
 }
 RTOL, RESTART, MAXITER = 1e-8, 30, 3000
+
+
+def petsc_names(args: argparse.Namespace, precond: str) -> list[str]:
+    """A contestant for each number of ranks and, as multigrid, for each method that PETSc has."""
+    kinds = [f"_{kind}" for kind in PETSC_MULTIGRID] if precond == "amg" else [""]
+    return [f"petsc_{r}{kind}" for r in args.petsc_ranks for kind in kinds]
 
 
 def run_case(
@@ -58,16 +65,16 @@ def run_case(
     title = f"{name} {method}" + ("" if precond == "none" else f" + {precond}")
     with contextlib.ExitStack() as stack:
         contestants = []
-        for key in [*MAKERS, *(f"petsc_{r}" for r in args.petsc_ranks)]:
+        for key in [*MAKERS, *petsc_names(args, precond)]:
             if args.contestants and key not in args.contestants.split(","):
                 continue
             try:
                 if key in MAKERS:
                     contestants.append(MAKERS[key](problem))
                 elif args.petsc_python:
-                    ranks = int(key.split("_")[1])
+                    ranks, *kind = key.split("_")[1:]
                     contestants.append(
-                        stack.enter_context(petsc(args.petsc_python, ranks, problem))
+                        stack.enter_context(petsc(args.petsc_python, int(ranks), problem, *kind))
                     )
             except (ImportError, RuntimeError) as e:
                 if key.startswith("penstock"):
@@ -90,7 +97,7 @@ def run_case(
         if result["iterations"] and "median" in result:
             result["seconds_per_iteration"] = result["median"] / result["iterations"]
             result["setup_and_solve"] = result["median"] + (result.get("prepare_seconds") or 0)
-    entry["ratio_per_iteration"] = per_iteration(entry["results"])
+    entry["ratio_per_iteration"] = None if precond == "amg" else per_iteration(entry["results"])
     add(report, entry)
     print(_line(entry), flush=True)
 
@@ -171,7 +178,9 @@ def table(report: Report) -> None:
         "ratio/it",
     ]
     show_table(
-        "Solves to the same tolerance, set-up apart; ratio = best rival's time / ours", header, rows
+        "Solves to the same tolerance, set-up apart (with multigrid included); ratio = best rival's time / ours",
+        header,
+        rows,
     )
 
 
@@ -199,7 +208,7 @@ def main() -> int:
     import penstock as ps
 
     ps.set_num_threads(threads)
-    known = {*MAKERS, *(f"petsc_{r}" for r in args.petsc_ranks)}
+    known = {*MAKERS, *petsc_names(args, ""), *petsc_names(args, "amg")}
     if args.contestants and (unknown := set(args.contestants.split(",")) - known):
         parser.error(
             f"unknown {', '.join(sorted(unknown))}: choose from {', '.join(sorted(known))}"

@@ -24,7 +24,8 @@ class UnsupportedError(Exception):
 
 @dataclass
 class Problem:
-    """A x = b from x = 0. `precond` is none, jacobi, ilu0 or ic0; `iterations` receives what each solve took."""
+    """A x = b from x = 0. `precond` is none, jacobi, ilu0, ic0 or amg; `iterations` receives what each solve took.
+    With multigrid a run() sets up and solves, and `more` says what of it is the set-up; else it solves alone."""
 
     csr: Any
     b: np.ndarray
@@ -46,6 +47,8 @@ def _ours(name: str, problem: Problem, prepare: bool, parts: bool = False) -> Co
     import penstock as ps
 
     a = ps.csr_array(problem.csr)
+    if problem.precond == "amg":
+        return _our_multigrid(name, problem, a)
     begin = time.perf_counter()
     m: Any = None
     if problem.precond == "jacobi":
@@ -72,11 +75,27 @@ def _ours(name: str, problem: Problem, prepare: bool, parts: bool = False) -> Co
     return Contestant(name, run, role="ours", prepare_seconds=setup)
 
 
+def _our_multigrid(name: str, problem: Problem, a: Any) -> Contestant:
+    import penstock as ps
+
+    def run() -> np.ndarray:
+        begin = time.perf_counter()
+        levels = ps.linalg.AMG(a)
+        problem.more[name] = {"setup_seconds": time.perf_counter() - begin}
+        x, info = ps.linalg.cg(a, problem.b, rtol=problem.rtol, M=levels, maxiter=problem.maxiter)
+        problem.iterations[name] = info.iterations
+        return x
+
+    return Contestant(name, run, role="ours")
+
+
 def penstock(problem: Problem) -> Contestant:
     return _ours("penstock", problem, True)
 
 
 def penstock_unprepared(problem: Problem) -> Contestant:
+    if problem.precond == "amg":
+        raise UnsupportedError("multigrid always prepares its levels")
     return _ours("penstock_unprepared", problem, False)
 
 
@@ -117,6 +136,10 @@ def scipy(problem: Problem) -> Contestant:
     return Contestant("scipy", run, prepare_seconds=setup)
 
 
+def _and_seconds(made: tuple[Any, float]) -> tuple[Any, dict[str, float]]:
+    return made[0], {"setup_seconds": made[1]}
+
+
 def pyamg(problem: Problem) -> Contestant:
     """CG with one V cycle of smoothed aggregation: another iteration, the same answer."""
     import pyamg as amg
@@ -124,14 +147,22 @@ def pyamg(problem: Problem) -> Contestant:
 
     if problem.method != "cg" or problem.precond == "none":
         raise UnsupportedError("multigrid is compared with preconditioned CG")
-    begin = time.perf_counter()
-    levels = amg.smoothed_aggregation_solver(sp.csr_matrix(problem.csr))
-    setup = time.perf_counter() - begin
+    csr = sp.csr_matrix(problem.csr)
+
+    def made() -> tuple[Any, float]:
+        begin = time.perf_counter()
+        return amg.smoothed_aggregation_solver(csr), time.perf_counter() - begin
+
+    within = problem.precond == "amg"  # the set-up is a part of each run
+    levels, setup = (None, 0.0) if within else made()
 
     def run() -> np.ndarray:
         norms: list[float] = []
+        there = levels
+        if within:
+            there, problem.more["pyamg"] = _and_seconds(made())
         # Its own test is of the preconditioned norm: a tenth of the tolerance leaves room.
-        x = levels.solve(
+        x = there.solve(
             problem.b, tol=0.1 * problem.rtol, accel="cg", residuals=norms, maxiter=300
         )
         problem.iterations["pyamg"] = len(norms) - 1
@@ -175,29 +206,39 @@ _PC = {
     "jacobi": ("jacobi", ""),
     "ilu0": ("bjacobi", "ilu"),
     "ic0": ("bjacobi", "icc"),
+    "gamg": ("gamg", ""),
+    "hypre": ("hypre", ""),
 }
+PETSC_MULTIGRID = ("gamg", "hypre")
 
 
 @contextlib.contextmanager
-def petsc(python: str, ranks: int, problem: Problem) -> Iterator[Contestant]:
-    """With several ranks, ILU(0) and ICC(0) are block Jacobi's, a block a rank, as PETSc has them by default."""
-    name = f"petsc_{ranks}"
+def petsc(python: str, ranks: int, problem: Problem, multigrid: str = "") -> Iterator[Contestant]:
+    """With several ranks, ILU(0) and ICC(0) are block Jacobi's, a block a rank, as PETSc has them by default.
+    `multigrid`: one of `PETSC_MULTIGRID`, hypre being its BoomerAMG, all with the options that they come with."""
+    name = f"petsc_{ranks}" + (f"_{multigrid}" if multigrid else "")
     if problem.shift:
         raise UnsupportedError("the shifts of PETSc's factors are others")
     worker = PetscWorker(python, ranks, problem)
     try:
-        pc, sub = _PC[problem.precond]
-        setup = worker.ask(do="setup", ksp=_KSP[problem.method], pc=pc, sub=sub, rtol=problem.rtol,
-                           restart=problem.restart, maxiter=problem.maxiter)  # fmt: skip
+        pc, sub = _PC[multigrid or problem.precond]
+
+        def set_up() -> float:
+            return worker.ask(do="setup", ksp=_KSP[problem.method], pc=pc, sub=sub, rtol=problem.rtol,
+                              restart=problem.restart, maxiter=problem.maxiter)["seconds"]  # fmt: skip
+
+        setup = 0.0 if multigrid else set_up()
 
         def run() -> None:
+            if multigrid:
+                problem.more[name] = {"setup_seconds": set_up()}
             problem.iterations[name] = worker.ask(do="solve")["iterations"]
 
         def fetch(_: Any) -> np.ndarray:
             worker.ask(do="fetch")
             return np.load(worker.folder / "x.npy")
 
-        yield Contestant(name, run, result=fetch, prepare_seconds=setup["seconds"])
+        yield Contestant(name, run, result=fetch, prepare_seconds=setup)
     finally:
         worker.close()
 

@@ -64,6 +64,8 @@ def setup(a, c):
     ksp.setPCSide(PETSc.PC.Side.RIGHT if c["ksp"] in ("gmres", "bcgs") else PETSc.PC.Side.LEFT)
     ksp.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
     ksp.getPC().setType(c["pc"])
+    if c["pc"] == "hypre":
+        ksp.getPC().setHYPREType("boomeramg")
     ksp.setTolerances(rtol=c["rtol"], atol=1e-300, max_it=c["maxiter"])
     ksp.setFromOptions()
     ksp.setUp()
@@ -92,6 +94,8 @@ def serve(folder, a, b, x, commands, answers):
         begin = time.perf_counter()
         try:
             if c["do"] == "setup":
+                if ksp is not None:
+                    ksp.destroy()
                 ksp = setup(a, c)
             elif c["do"] == "solve":
                 for _ in range(c.get("calls", 1)):
