@@ -162,9 +162,7 @@ def pyamg(problem: Problem) -> Contestant:
         if within:
             there, problem.more["pyamg"] = _and_seconds(made())
         # Its own test is of the preconditioned norm: a tenth of the tolerance leaves room.
-        x = there.solve(
-            problem.b, tol=0.1 * problem.rtol, accel="cg", residuals=norms, maxiter=300
-        )
+        x = there.solve(problem.b, tol=0.1 * problem.rtol, accel="cg", residuals=norms, maxiter=300)
         problem.iterations["pyamg"] = len(norms) - 1
         return x
 

@@ -78,11 +78,20 @@ def test_petsc_where_it_is(tmp_path: Path) -> None:
     ).returncode:
         pytest.skip("petsc4py is not there")
     out = tmp_path / "solve.json"
-    who = ("--contestants", "penstock,petsc_2", "--methods", "cg:none,cg:ic0")
+    names = "penstock,petsc_2,petsc_2_gamg,petsc_2_hypre"
+    who = ("--contestants", names, "--methods", "cg:none,cg:ic0,cg:amg")
     run("solve_cpu.py", "--quick", "--repeats", REPEATS, *who,
         "--petsc-python", python, "--out", out)  # fmt: skip
-    for case in checked(out, "solve_cpu", REPEATS)["cases"]:
-        assert case["results"]["petsc_2"]["iterations"] >= case["results"]["penstock"]["iterations"]
+    cases = {case["preconditioner"]: case for case in checked(out, "solve_cpu", REPEATS)["cases"]}
+    assert [*cases] == ["none", "ic0", "amg"]
+    for precond, case in cases.items():
+        results = case["results"]
+        if precond == "amg":  # set up and solved by each run
+            assert {*results} == {"penstock", "petsc_2_gamg", "petsc_2_hypre"}
+            assert all(0 < r["setup_seconds"] < r["median"] for r in results.values())
+            assert case["ratio_per_iteration"] is None
+        else:
+            assert results["petsc_2"]["iterations"] >= results["penstock"]["iterations"]
 
 
 @pytest.fixture
