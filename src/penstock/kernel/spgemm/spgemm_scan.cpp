@@ -1,5 +1,6 @@
 #include "penstock/kernel/spgemm/spgemm_scan.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -9,12 +10,18 @@
 namespace penstock {
 namespace {
 
+/// Whether any of 64 groups was hit.
+bool any_of_64(const std::uint8_t* groups) {
+  std::uint64_t words[8];
+  std::memcpy(words, groups, 64);
+  return ((words[0] | words[1] | words[2] | words[3]) | (words[4] | words[5] | words[6] | words[7])) != 0;
+}
+
 template <class T>
 std::int64_t baseline(const ScanArgs<T>& p) {
   auto* columns = p.columns;
   auto* values = p.values;
-  for (std::int64_t g = 0; g < p.count; ++g) {
-    if (!p.all && !p.groups[g]) continue;
+  const auto group = [&](std::int64_t g) {
     p.groups[g] = 0;
     for (std::int64_t at = g * 64; at < g * 64 + 64; at += 8) {
       std::uint64_t eight;
@@ -30,6 +37,12 @@ std::int64_t baseline(const ScanArgs<T>& p) {
         }
       }
     }
+  };
+  for (std::int64_t begin = 0; begin < p.count; begin += 64) {
+    if (!p.all && !any_of_64(p.groups + begin)) continue;  // most of a wide window of a short row
+    const auto end = std::min(begin + 64, p.count);
+    for (auto g = begin; g < end; ++g)
+      if (p.all || p.groups[g]) group(g);
   }
   return columns - p.columns;
 }
