@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import statistics
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,10 @@ def run_case(
     for key, result in entry["results"].items():
         result["iterations"] = problem.iterations.get(key)
         result |= problem.more.get(key, {})
+        if key in problem.setup_shares and "median" in result:
+            result["setup_seconds"] = (
+                statistics.median(problem.setup_shares[key]) * result["median"]
+            )
         if result["iterations"] and "median" in result:
             result["seconds_per_iteration"] = result["median"] / result["iterations"]
             result["setup_and_solve"] = result["median"] + (result.get("prepare_seconds") or 0)

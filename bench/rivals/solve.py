@@ -25,7 +25,7 @@ class UnsupportedError(Exception):
 @dataclass
 class Problem:
     """A x = b from x = 0. `precond` is none, jacobi, ilu0, ic0 or amg; `iterations` receives what each solve took.
-    With multigrid a run() sets up and solves, and `more` says what of it is the set-up; else it solves alone."""
+    With multigrid a run() sets up and solves, and `setup_shares` receives what part of it was the set-up."""
 
     csr: Any
     b: np.ndarray
@@ -37,10 +37,20 @@ class Problem:
     shift: float = 0.0
     iterations: dict[str, int] = field(default_factory=dict)
     more: dict[str, dict[str, Any]] = field(default_factory=dict)
+    setup_shares: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
         return self.csr.shape[0]
+
+    @contextlib.contextmanager
+    def run_of(self, name: str) -> Iterator[Callable[[], None]]:
+        """A run that sets up, calls what this gives, and solves."""
+        moments = [time.perf_counter()]
+        yield lambda: moments.append(time.perf_counter())
+        begin, ready = moments
+        share = (ready - begin) / (time.perf_counter() - begin)
+        self.setup_shares.setdefault(name, []).append(share)
 
 
 def _ours(name: str, problem: Problem, prepare: bool, parts: bool = False) -> Contestant:
@@ -79,10 +89,10 @@ def _our_multigrid(problem: Problem) -> Contestant:
     a = ps.csr_array(problem.csr)
 
     def run() -> np.ndarray:
-        begin = time.perf_counter()
-        levels = ps.linalg.AMG(a)
-        problem.more["penstock"] = {"setup_seconds": time.perf_counter() - begin}
-        x, info = ps.linalg.cg(a, problem.b, rtol=problem.rtol, M=levels, maxiter=problem.maxiter)
+        with problem.run_of("penstock") as is_set_up:
+            m = ps.linalg.AMG(a)
+            is_set_up()
+            x, info = ps.linalg.cg(a, problem.b, rtol=problem.rtol, M=m, maxiter=problem.maxiter)
         problem.iterations["penstock"] = info.iterations
         return x
 
@@ -147,25 +157,28 @@ def pyamg(problem: Problem) -> Contestant:
         raise UnsupportedError("multigrid is compared with preconditioned CG")
     csr = sp.csr_matrix(problem.csr)
 
-    def made() -> tuple[Any, float]:
-        begin = time.perf_counter()
-        return amg.smoothed_aggregation_solver(csr), time.perf_counter() - begin
-
-    within = problem.precond == "amg"  # the set-up is a part of each run
-    levels, setup = (None, 0.0) if within else made()
-
-    def run() -> np.ndarray:
+    def solved(levels: Any) -> np.ndarray:
         norms: list[float] = []
-        there = levels
-        if within:
-            there, seconds = made()
-            problem.more["pyamg"] = {"setup_seconds": seconds}
         # Its own test is of the preconditioned norm: a tenth of the tolerance leaves room.
-        x = there.solve(problem.b, tol=0.1 * problem.rtol, accel="cg", residuals=norms, maxiter=300)
+        x = levels.solve(
+            problem.b, tol=0.1 * problem.rtol, accel="cg", residuals=norms, maxiter=300
+        )
         problem.iterations["pyamg"] = len(norms) - 1
         return x
 
-    return Contestant("pyamg", run, prepare_seconds=setup)
+    def set_up_and_solved() -> np.ndarray:
+        with problem.run_of("pyamg") as is_set_up:
+            levels = amg.smoothed_aggregation_solver(csr)
+            is_set_up()
+            return solved(levels)
+
+    if problem.precond == "amg":
+        return Contestant("pyamg", set_up_and_solved)
+    begin = time.perf_counter()
+    levels = amg.smoothed_aggregation_solver(csr)
+    setup = time.perf_counter() - begin
+
+    return Contestant("pyamg", lambda: solved(levels), prepare_seconds=setup)
 
 
 def mpirun_of(python: str) -> str:
@@ -227,15 +240,21 @@ def petsc(python: str, ranks: int, problem: Problem, multigrid: str = "") -> Ite
         setup = 0.0 if multigrid else set_up()
 
         def run() -> None:
-            if multigrid:
-                problem.more[name] = {"setup_seconds": set_up()}
             problem.iterations[name] = worker.ask(do="solve")["iterations"]
+
+        def set_up_and_run() -> None:
+            with problem.run_of(name) as is_set_up:
+                set_up()
+                is_set_up()
+                run()
 
         def fetch(_: Any) -> np.ndarray:
             worker.ask(do="fetch")
             return np.load(worker.folder / "x.npy")
 
-        yield Contestant(name, run, result=fetch, prepare_seconds=setup)
+        yield Contestant(
+            name, set_up_and_run if multigrid else run, result=fetch, prepare_seconds=setup
+        )
     finally:
         worker.close()
 
