@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <complex>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -72,6 +74,66 @@ TYPED_TEST(BasisRows, SubtractsAndLeavesWhatLiesBetweenTheRows) {
               this->wide(this->h[i * this->kColumns + c]) * this->wide(this->q[i * this->kStride + j]);
       ASSERT_LT(std::abs(expected - this->wide(left[c * this->kStride + j])), 1e-5) << c << ' ' << j;
     }
+}
+
+TYPED_TEST(BasisRows, OrthogonalisesInPassesAndKeepsTheSum) {
+  using Real = decltype(std::real(TypeParam{}));
+  const double eps = std::numeric_limits<Real>::epsilon();
+  constexpr std::int64_t kOnes = 6;
+  std::vector<TypeParam> q(this->q.begin(), this->q.begin() + kOnes * this->kStride),
+      h(kOnes * this->kColumns);
+  for (std::int64_t i = 0; i < kOnes; ++i) {  // orthonormal, by the function itself, row by row
+    std::vector<TypeParam> ignored(static_cast<std::size_t>(i));
+    double before = 0, after = 0;
+    TypeParam* row = q.data() + i * this->kStride;
+    basis_orthogonalise<TypeParam>({q.data(), i, this->kStride, this->kLength}, i,
+                                   {row, 1, this->kStride, this->kLength}, ignored.data(), &before, &after);
+    for (std::int64_t j = 0; j < this->kLength; ++j) row[j] /= static_cast<Real>(std::sqrt(after));
+  }
+  const VectorRows<const TypeParam> basis{q.data(), kOnes, this->kStride, this->kLength};
+  // The last vector is nearly in the span: its third pass is needed.
+  for (std::int64_t j = 0; j < this->kLength; ++j) {
+    auto& x = this->v[2 * this->kStride + j];
+    x = q[j] + q[3 * this->kStride + j] + x * static_cast<Real>(std::sqrt(eps));
+  }
+  auto left = this->v;
+  std::vector<double> sizes(2 * this->kColumns);
+  std::vector<std::vector<TypeParam>> made;
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    left = this->v;
+    basis_orthogonalise(basis, 4, {left.data(), this->kColumns, this->kStride, this->kLength}, h.data(),
+                        sizes.data(), sizes.data() + this->kColumns);
+    made.push_back(left);
+  }
+  EXPECT_EQ(made[0], made[1]);
+  std::vector<TypeParam> dots(h.size());
+  basis_dots<TypeParam>(basis, {left.data(), this->kColumns, this->kStride, this->kLength}, dots.data());
+  auto again = left;
+  for (auto& x : h) x = -x;
+  basis_subtract(basis, h.data(), {again.data(), this->kColumns, this->kStride, this->kLength});
+  for (std::int64_t c = 0; c < this->kColumns; ++c) {
+    double was = 0, is = 0;
+    for (std::int64_t j = 0; j < this->kLength; ++j) {
+      const auto at = c * this->kStride + j;
+      was += std::norm(this->wide(this->v[at])), is += std::norm(this->wide(left[at]));
+      ASSERT_LT(std::abs(this->wide(again[at]) - this->wide(this->v[at])), 20 * eps) << c << ' ' << j;
+    }
+    EXPECT_NEAR(sizes[c] / was, 1, 1e3 * eps);
+    EXPECT_NEAR(sizes[this->kColumns + c] / is, 1, 1e3 * eps);
+    for (std::int64_t i = 0; i < kOnes; ++i)
+      EXPECT_LT(std::abs(this->wide(dots[i * this->kColumns + c])) / std::sqrt(is), 100 * eps)
+          << i << ' ' << c;
+  }
+}
+
+TYPED_TEST(BasisRows, LeavesWhatIsNotFinite) {
+  this->v[5] = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> sizes(2 * this->kColumns);
+  basis_orthogonalise(this->basis(), 3, {this->v.data(), this->kColumns, this->kStride, this->kLength},
+                      this->h.data(), sizes.data(), sizes.data() + this->kColumns);
+  EXPECT_TRUE(std::isnan(sizes[0]));
+  EXPECT_TRUE(std::isfinite(sizes[1]));
 }
 
 }  // namespace

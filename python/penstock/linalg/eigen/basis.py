@@ -1,8 +1,7 @@
-"""Orthonormal vectors as the rows of an array, extended block by block.
+"""Orthonormal vectors as the rows of an array, extended block by block, by classical Gram-Schmidt.
 
-Classical Gram-Schmidt in two passes, and a third where the second took much away ("twice is enough": Daniel, Gragg,
-Kaufman, Stewart 1976). What lies in the span already is replaced by random vectors, with a coefficient of zero, so
-invariant subspaces end nothing.
+What lies in the span already is replaced by random vectors, with a coefficient of zero, so invariant subspaces end
+nothing.
 """
 
 from __future__ import annotations
@@ -36,10 +35,6 @@ def project_out(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return h
 
 
-def norms(vectors: np.ndarray) -> np.ndarray:
-    return np.array([norm(v) for v in vectors])
-
-
 def extend(
     rows: np.ndarray, size: int, block: np.ndarray, near: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -49,24 +44,19 @@ def extend(
     rows[near:size] away: a Lanczos method knows that its block is orthogonal to the others but for rounding. `block`
     is overwritten. ValueError where it is not finite.
     """
-    b, old = len(block), rows[:size]
-    before = norms(block)
-    if not np.isfinite(before).all():
+    b = len(block)
+    h, squares = np.empty((size, b), rows.dtype), np.empty((2, b))
+    _core.basis_orthogonalise(rows[:size], near, block, h, squares)
+    if not np.isfinite(squares[0]).all():
         raise ValueError(
             "a product with A is not finite: A has NaN or infinite entries, or entries too large to square"
         )
-    h = np.zeros((size, b), rows.dtype)
+    before, after = np.sqrt(squares)
     r = np.zeros((b, b), rows.dtype)
-    if size:
-        h[near:] = project_out(old[near:], block)
-        between = norms(block)
-        h += project_out(old, block)
-        if np.any(norms(block) < _KEPT * between):
-            h += project_out(old, block)
     tiny = 8 * np.finfo(rows.dtype).eps * before
     for c, v in enumerate(block):
         fresh = rows[size : size + c]
-        left = norm(v)
+        left = after[c]
         for _ in range(2 if c else 0):
             r[:c, c] += project_out(fresh, v[None])[:, 0]
         kept = norm(v) if c else left

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from penstock.linalg._methods.blas_threads import one_blas_thread
 from penstock.linalg.eigen import basis
 from penstock.linalg.eigen.lanczos import Krylov, Ritz, Times, thick_restart, tolerated, wanted
 
@@ -40,6 +41,21 @@ def eigenpairs(
 ) -> Ritz:
     """As `thick_restart`, but eigenvalues that coincide are found as often as they are there. `random` says that start
     is: it then needs no second look for one eigenvalue."""
+    with one_blas_thread():
+        return _eigenpairs(times, start, k, which, ncv, maxiter, tol, rng, random)
+
+
+def _eigenpairs(
+    times: Times,
+    start: np.ndarray,
+    k: int,
+    which: str,
+    ncv: int,
+    maxiter: int,
+    tol: float,
+    rng: np.random.Generator,
+    random: bool,
+) -> Ritz:
     found = thick_restart(times, start, k, which, ncv, maxiter, tol, rng)
     if not found.converged.all() or (k == 1 and random and not found.invariant):
         return found

@@ -15,8 +15,8 @@ import numpy as np
 from penstock._matrix.csr import csr_array
 from penstock._plan.decision import decide
 from penstock._plan.schedules import InCore, Streamed, as_schedule
-from penstock.linalg._methods.passes import norm
-from penstock.linalg._operators import PREPARE_AFTER, as_matrix
+from penstock.linalg._methods.passes import Product, norm, product
+from penstock.linalg._operators import PREPARE_AFTER, as_matrix, multiplied_here
 
 PREPARE_FROM = 65_536  # entries, as for the Krylov methods
 NEAR_ONE = 10  # a norm of up to 2 to this power, or down to 1 by it, is left as it is
@@ -73,6 +73,7 @@ class Products:
             )
         self._for_blocks = self._given
         self.streams = self._travels = False
+        self._one: Product | None = None  # A x by the core's operator, where that is what dot does
         self._prepared = not self._ours or self.a.nnz < PREPARE_FROM
         if self._ours:
             self._ask_the_planner()
@@ -90,6 +91,9 @@ class Products:
             self._for_blocks = (
                 Streamed() if max(plan.request.devices) >= 0 else Streamed(device="cpu")
             )
+        elsewhere = self.streams or self._given is not None or decision.on_gpu
+        if not elsewhere and self.shape[0] == self.shape[1] and multiplied_here(self.a):
+            self._one = product(self.a, self.dtype, prepare=self.a.nnz >= PREPARE_FROM)
 
     def block(self, wanted: int | None, most: int) -> int:
         """Vectors of a block: as asked for, or by what bounds a product, but at most `most`. A link to a GPU is so slow
@@ -106,6 +110,10 @@ class Products:
         self._count(len(x))
         if not self._ours:
             return self._of_operator("matvec", "matmat", x)
+        if len(x) == 1 and self._one is not None:
+            y = np.empty(x.shape, self.dtype)
+            self._one(x[0], y[0])
+            return y
         return self._multiply(self.a, x, self._given, self._for_blocks)
 
     def adjoint(self, x: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from penstock._matrix.csr import csr_array
-from penstock.linalg._methods.passes import norm
+from penstock.linalg._methods.passes import dot, norm, pieces
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies, lanczos
 from penstock.linalg.eigen.info import EigenInfo
@@ -183,7 +183,7 @@ def require_hermitian(products: Products, rng: np.random.Generator) -> None:
         raise ValueError(
             "a product with A is not finite: A has NaN or infinite entries, or too large ones"
         )
-    one, other = np.vdot(x[0], y[1]), np.vdot(y[0], x[1])
+    one, other = dot(pieces(x[0], y[1])), dot(pieces(y[0], x[1]))
     scale = norm(x[0]) * norm(y[1])
     if abs(one - other) > np.sqrt(np.finfo(products.dtype).eps) * scale:
         kind = "Hermitian" if products.dtype.kind == "c" else "symmetric"

@@ -46,6 +46,24 @@ void bind_basis(nb::module_& m) {
       },
       nb::arg("basis").noconvert(), nb::arg("h").noconvert(), nb::arg("vectors").noconvert(),
       "vectors_c -= sum over i of h[i, c] basis_i");
+  m.def(
+      "basis_orthogonalise",
+      [](const In& q, std::int64_t near, const VectorArray<T>& v, const SmallArray<T>& h,
+         const SmallArray<double>& squares) {
+        const auto basis = basis_of<const T>(q);
+        const auto vectors = basis_of<T>(v);
+        require(basis.n == vectors.n && h.shape(0) == q.shape(0) && h.shape(1) == v.shape(0) && near >= 0 &&
+                    near <= basis.count && squares.shape(0) == 2 && squares.shape(1) == v.shape(0),
+                "basis_orthogonalise: shapes that do not belong together");
+        const nb::gil_scoped_release release;
+        if (vectors.count)
+          basis_orthogonalise(basis, near, vectors, h.data(), squares.data(), squares.data() + vectors.count);
+      },
+      nb::arg("basis").noconvert(), nb::arg("near"), nb::arg("vectors").noconvert(), nb::arg("h").noconvert(),
+      nb::arg("squares").noconvert(),
+      "vectors -= their part in the basis, whose coefficients go to h; squares: their sums of squares before "
+      "and "
+      "after");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "penstock/kernel/vectors/basis_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <complex>
 #include <type_traits>
 #include <vector>
@@ -18,6 +19,8 @@ constexpr std::int64_t kBasisAlone = std::int64_t{1} << 16;  // entries up to wh
 constexpr std::int64_t kBasisRows =
     4;  // that meet a vector at once, so that it is read and written less often
 constexpr int kBasisLanes = 16;
+// Of a norm: where a pass takes more away, the result is not orthogonal enough yet.
+constexpr double kBasisKept = 0.5;
 
 template <class T>
 inline constexpr bool complex_entry = !std::is_floating_point_v<T>;
@@ -81,40 +84,119 @@ void subtract_rows(const T* q, std::int64_t stride, const T* f, std::int64_t ste
   }
 }
 
+/// The sum of abs(v)^2
+template <class T>
+double square_of_row(const T* v, std::int64_t n) {
+  return static_cast<double>(std::real(dot_of_rows(v, v, n)));
+}
+
+/// v_c -= the sum over i of f[i * v.count + c] q_i, in columns [first, first + n)
+template <class T>
+void subtract_columns(const VectorRows<const T>& q, const T* f, const VectorRows<T>& v, std::int64_t first,
+                      std::int64_t n) {
+  const auto step = v.count;
+  std::int64_t i = 0;
+  for (; i + kBasisRows <= q.count; i += kBasisRows)
+    for (std::int64_t c = 0; c < step; ++c)
+      subtract_rows<T, kBasisRows>(q.row(i) + first, q.stride, f + i * step + c, step, v.row(c) + first, n);
+  for (; i < q.count; ++i)
+    for (std::int64_t c = 0; c < step; ++c)
+      subtract_rows<T, 1>(q.row(i) + first, q.stride, f + i * step + c, step, v.row(c) + first, n);
+}
+
+/// part[i * v.count + c] = the inner product of q_i and v_c in columns [first, first + n)
+template <class T>
+void dots_of_columns(const VectorRows<const T>& q, const VectorRows<const T>& v, T* part, std::int64_t first,
+                     std::int64_t n) {
+  for (std::int64_t i = 0; i < q.count; ++i)
+    for (std::int64_t c = 0; c < v.count; ++c)
+      part[i * v.count + c] = dot_of_rows(q.row(i) + first, v.row(c) + first, n);
+}
+
+/// What a block of columns found, of `each` numbers, added up in the blocks' order
+template <class T>
+class ColumnSums {
+ public:
+  ColumnSums(std::int64_t n, std::int64_t each)
+      : each_(each), parts_(static_cast<std::size_t>((n + kBasisBlock - 1) / kBasisBlock * each)) {}
+  T* part(std::int64_t first) { return parts_.data() + first / kBasisBlock * each_; }
+  void add_up(T* to) const {
+    std::fill_n(to, each_, T(0));
+    for (std::size_t i = 0; i < parts_.size(); ++i) to[static_cast<std::int64_t>(i) % each_] += parts_[i];
+  }
+
+ private:
+  std::int64_t each_;
+  std::vector<T> parts_;
+};
+
+/// One sweep over the columns: subtracts `taken` by `f`, then h = the inner products with `met`, and squares = the sums of
+/// squares of v. Either of the two bases may be empty.
+template <class T>
+void basis_sweep(const VectorRows<const T>& taken, const T* f, const VectorRows<const T>& met, T* h,
+                 const VectorRows<T>& v, double* squares) {
+  const VectorRows<const T> seen{v.data, v.count, v.stride, v.n};
+  ColumnSums<T> dots(v.n, met.count * v.count);
+  ColumnSums<double> sizes(v.n, v.count);
+  basis_columns(v.n, (taken.count + met.count + 1) * v.count, [&](std::int64_t first, std::int64_t n) {
+    subtract_columns(taken, f, v, first, n);
+    dots_of_columns(met, seen, dots.part(first), first, n);
+    for (std::int64_t c = 0; c < v.count; ++c) sizes.part(first)[c] = square_of_row(v.row(c) + first, n);
+  });
+  if (met.count) dots.add_up(h);
+  sizes.add_up(squares);
+}
+
 }  // namespace
 
 template <class T>
 void basis_dots(const VectorRows<const T>& q, const VectorRows<const T>& v, T* h) {
-  const auto sums = q.count * v.count;
-  const auto blocks = (q.n + kBasisBlock - 1) / kBasisBlock;
-  std::vector<T> parts(static_cast<std::size_t>(blocks * sums));
-  basis_columns(q.n, sums, [&](std::int64_t first, std::int64_t n) {
-    T* part = parts.data() + first / kBasisBlock * sums;
-    for (std::int64_t i = 0; i < q.count; ++i)
-      for (std::int64_t c = 0; c < v.count; ++c)
-        part[i * v.count + c] = dot_of_rows(q.row(i) + first, v.row(c) + first, n);
+  ColumnSums<T> dots(q.n, q.count * v.count);
+  basis_columns(q.n, q.count * v.count, [&](std::int64_t first, std::int64_t n) {
+    dots_of_columns(q, v, dots.part(first), first, n);
   });
-  std::fill_n(h, sums, T(0));
-  for (std::size_t i = 0; i < parts.size(); ++i) h[static_cast<std::int64_t>(i) % sums] += parts[i];
+  dots.add_up(h);
 }
 
 template <class T>
 void basis_subtract(const VectorRows<const T>& q, const T* h, const VectorRows<T>& v) {
-  const auto step = v.count;
-  basis_columns(q.n, q.count * step, [&](std::int64_t first, std::int64_t n) {
-    std::int64_t i = 0;
-    for (; i + kBasisRows <= q.count; i += kBasisRows)
-      for (std::int64_t c = 0; c < step; ++c)
-        subtract_rows<T, kBasisRows>(q.row(i) + first, q.stride, h + i * step + c, step, v.row(c) + first, n);
-    for (; i < q.count; ++i)
-      for (std::int64_t c = 0; c < step; ++c)
-        subtract_rows<T, 1>(q.row(i) + first, q.stride, h + i * step + c, step, v.row(c) + first, n);
-  });
+  basis_columns(q.n, q.count * v.count,
+                [&](std::int64_t first, std::int64_t n) { subtract_columns(q, h, v, first, n); });
 }
 
-#define X(T)                                                                               \
-  template void basis_dots<T>(const VectorRows<const T>&, const VectorRows<const T>&, T*); \
-  template void basis_subtract<T>(const VectorRows<const T>&, const T*, const VectorRows<T>&);
+template <class T>
+void basis_orthogonalise(const VectorRows<const T>& q, std::int64_t near, const VectorRows<T>& v, T* h,
+                         double* before, double* after) {
+  const auto b = static_cast<std::size_t>(v.count), size = static_cast<std::size_t>(q.count) * b;
+  const VectorRows<const T> none{q.data, 0, q.stride, v.n};
+  const VectorRows<const T> last{q.row(near), q.count - near, q.stride, v.n};
+  std::vector<T> first(size), more(size);
+  std::vector<double> between(b);
+  const auto pass = [&] {
+    for (std::size_t i = 0; i < size; ++i) h[i] += more[i];
+    basis_sweep(q, more.data(), none, static_cast<T*>(nullptr), v, after);
+  };
+  basis_sweep(none, static_cast<const T*>(nullptr), last, first.data(), v, before);
+  std::fill_n(h, size, T(0));
+  std::copy_n(before, b, after);
+  const bool finite = std::all_of(before, before + b, [](double s) { return std::isfinite(s); });
+  if (!q.count || !finite) return;
+  std::copy_n(first.data(), last.count * v.count, h + near * v.count);
+  basis_sweep(last, first.data(), q, more.data(), v, between.data());
+  pass();
+  const auto lost = [&](std::size_t c) { return after[c] < kBasisKept * kBasisKept * between[c]; };
+  for (std::size_t c = 0; c < b; ++c) {
+    if (!lost(c)) continue;
+    basis_dots(q, {v.data, v.count, v.stride, v.n}, more.data());
+    return pass();
+  }
+}
+
+#define X(T)                                                                                               \
+  template void basis_dots<T>(const VectorRows<const T>&, const VectorRows<const T>&, T*);                 \
+  template void basis_subtract<T>(const VectorRows<const T>&, const T*, const VectorRows<T>&);             \
+  template void basis_orthogonalise<T>(const VectorRows<const T>&, std::int64_t, const VectorRows<T>&, T*, \
+                                       double*, double*);
 X(float)
 X(double)
 X(std::complex<float>)

@@ -20,4 +20,13 @@ void basis_dots(const VectorRows<const T>& q, const VectorRows<const T>& v, T* h
 template <class T>
 void basis_subtract(const VectorRows<const T>& q, const T* h, const VectorRows<T>& v);
 
+/// Makes v orthogonal to q's rows, which are orthonormal, by classical Gram-Schmidt: v_c as it was is the sum over i of
+/// h[i * v.count + c] q_i and v_c as it is. The first pass is over the rows from `near` on, the second over all, the third
+/// only where the second halved a norm ("twice is enough": Daniel, Gragg, Kaufman, Stewart 1976). `before` and `after`
+/// receive the sums of squares of each v_c; where one of `before` is not finite, nothing else is done. Sums have the same
+/// bits for any number of threads.
+template <class T>
+void basis_orthogonalise(const VectorRows<const T>& q, std::int64_t near, const VectorRows<T>& v, T* h,
+                         double* before, double* after);
+
 }  // namespace penstock
