@@ -3,6 +3,7 @@ every result verified by its true residuals, or, of approximations, by the error
 
     python bench/eigen.py                  # bench/results/eigen.json
     python bench/eigen.py --cases bcsstk18 --repeats 3
+    python bench/eigen.py --gpu 0 --cases eigsh --out bench/results/eigen_gpu.json     # beside CuPy
     python bench/eigen.py --quick          # toy inputs
 
 Accurate ones run to the precision of float64 (tol=0), with each library's own defaults.
@@ -62,17 +63,18 @@ def captured(csr: Any, k: int, least: float) -> Callable[[Any], float]:
     return check
 
 
-def eigenvalues(csr: Any, k: int, info: dict[str, Any]) -> list[Contestant]:
+def eigenvalues(csr: Any, k: int, info: dict[str, Any], gpu: int | None) -> list[Contestant]:
     import scipy.sparse.linalg as sla
 
     import penstock as ps
 
     a = ps.csr_array(csr)
 
-    def ours(name: str, block: int | None) -> Contestant:
+    def ours(name: str, block: int | None, a: Any = a) -> Contestant:
         def run() -> Any:
             *result, told = ps.linalg.eigsh(a, k=k, which="LA", block=block, return_info=True)
-            info[name] = {"passes": told.passes, "columns": told.columns, "block": told.block}
+            info[name] = {"passes": told.passes, "columns": told.columns, "block": told.block,
+                          "vectors_on": told.vectors_on}  # fmt: skip
             return result
 
         return Contestant(name, run, role="ours")
@@ -89,6 +91,12 @@ def eigenvalues(csr: Any, k: int, info: dict[str, Any]) -> list[Contestant]:
         info["scipy_arpack"] = {"passes": passes[0]}
         return result
 
+    if gpu is not None:
+        return [
+            ours("penstock", None, a.to(ps.device(gpu))),
+            ours("penstock_cpu", None),
+            *cupy_eigenvalues(csr, k, gpu),
+        ]
     return [
         ours("penstock", None),
         ours("penstock_blocks_of_4", 4),
@@ -96,7 +104,26 @@ def eigenvalues(csr: Any, k: int, info: dict[str, Any]) -> list[Contestant]:
     ]
 
 
-def singular_values(csr: Any, k: int, info: dict[str, Any]) -> list[Contestant]:
+def cupy_eigenvalues(csr: Any, k: int, gpu: int) -> list[Contestant]:
+    """With its result in host memory, as ours; none where it is not installed."""
+    try:
+        import cupy
+        import cupyx.scipy.sparse as csp
+        import cupyx.scipy.sparse.linalg as csl
+    except ImportError:
+        return []
+    with cupy.cuda.Device(gpu):
+        theirs = csp.csr_matrix(csr)
+
+    def run() -> Any:
+        with cupy.cuda.Device(gpu):
+            values, vectors = csl.eigsh(theirs, k=k, which="LA")
+            return values.get(), vectors.get()
+
+    return [Contestant("cupy", run)]
+
+
+def singular_values(csr: Any, k: int, info: dict[str, Any], _: int | None) -> list[Contestant]:
     import scipy.sparse.linalg as sla
 
     import penstock as ps
@@ -115,7 +142,7 @@ def singular_values(csr: Any, k: int, info: dict[str, Any]) -> list[Contestant]:
     ]
 
 
-def approximations(csr: Any, k: int, info: dict[str, Any]) -> list[Contestant]:
+def approximations(csr: Any, k: int, info: dict[str, Any], _: int | None) -> list[Contestant]:
     import penstock as ps
 
     a = ps.csr_array(csr)
@@ -168,11 +195,14 @@ def main() -> int:
         "--cases", default="all", help="eigsh, svds, randomized, names of matrices, KIND:NAME"
     )
     parser.add_argument("-k", type=int, default=50, help="singular values")
+    parser.add_argument("--gpu", type=int, help="eigsh of a matrix on this GPU, beside CuPy")
     add_options(parser, turn_seconds=0.0)
     args = parser.parse_args()
     threads = args.threads or len(os.sched_getaffinity(0))
     import penstock as ps
 
+    if args.gpu is not None and args.gpu >= ps._core.device_count():
+        parser.error(f"--gpu {args.gpu}: {ps._core.device_count()} GPUs can be used here")
     ps.set_num_threads(threads)
     try:
         settings = harness.Settings(args.repeats, args.turn_seconds, warm_turns=False, seconds=15.0)
@@ -193,7 +223,7 @@ def main() -> int:
             about={"matrix": name, "kind": kind, "k": k, "rows": csr.shape[0],
                    "cols": csr.shape[1], "nnz": int(csr.nnz)},
         )  # fmt: skip
-        entry = harness.measure(case, make(csr, k, info), settings)
+        entry = harness.measure(case, make(csr, k, info, args.gpu), settings)
         for who, more in info.items():
             entry["results"][who] |= more
         report.add(entry)

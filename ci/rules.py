@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The rooms of src/penstock: a room may include itself and the rooms before it.
 FOLDERS = [
     *["core", "format", "semiring"],
-    *["kernel", "kernel/vectors", "kernel/structure", "kernel/spmv", "kernel/spmm"],
+    *["kernel", "kernel/vectors", "kernel/basis", "kernel/structure", "kernel/spmv", "kernel/spmm"],
     *["kernel/spgemm", "kernel/cusparse"],
     *["schedule", "schedule/probe", "schedule/device"],
     *[

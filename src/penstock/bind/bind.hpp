@@ -70,6 +70,7 @@ void precondition(nb::module_&);
 void basis_rows(nb::module_&);
 void multigrid(nb::module_&);
 void device_op(nb::module_&);
+void device_basis(nb::module_&);
 void device_product(nb::module_&);
 void dist_entries(nb::module_&);
 void dist_graph(nb::module_&);

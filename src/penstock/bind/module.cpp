@@ -58,6 +58,7 @@ NB_MODULE(_core, m) {
   penstock::bind::device_arrays(m);
   penstock::bind::multigrid(m);
   penstock::bind::device_op(m);
+  penstock::bind::device_basis(m);
   penstock::bind::device_product(m);
   penstock::bind::dist_entries(m);
   penstock::bind::dist_graph(m);

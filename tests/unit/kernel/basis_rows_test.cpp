@@ -1,4 +1,4 @@
-#include "penstock/kernel/vectors/basis_rows.hpp"
+#include "penstock/kernel/basis/basis_rows.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,6 +6,8 @@ nothing.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from penstock import _core
@@ -47,13 +49,10 @@ def extend(
     b = len(block)
     h, squares = np.empty((size, b), rows.dtype), np.empty((2, b))
     _core.basis_orthogonalise(rows[:size], near, block, h, squares)
-    if not np.isfinite(squares[0]).all():
-        raise ValueError(
-            "a product with A is not finite: A has NaN or infinite entries, or entries too large to square"
-        )
+    require_finite(squares[0])
     before, after = np.sqrt(squares)
     r = np.zeros((b, b), rows.dtype)
-    tiny = 8 * np.finfo(rows.dtype).eps * before
+    tiny = negligible(before, rows.dtype)
     for c, v in enumerate(block):
         fresh = rows[size : size + c]
         left = after[c]
@@ -71,6 +70,19 @@ def extend(
             r[c, c] = kept
             np.divide(v, kept, out=rows[size + c])
     return h, r
+
+
+def require_finite(squares: Any) -> None:
+    """Of the squares of a block of products."""
+    if not np.isfinite(squares).all():
+        raise ValueError(
+            "a product with A is not finite: A has NaN or infinite entries, or entries too large to square"
+        )
+
+
+def negligible(before: Any, dtype: np.dtype) -> Any:
+    """What is left of a vector of that norm where it lies in the span already."""
+    return 8 * float(np.finfo(dtype).eps) * before
 
 
 def another(basis: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -17,10 +17,11 @@ import numpy as np
 
 from penstock.linalg._methods.blas_threads import one_blas_thread
 from penstock.linalg.eigen import basis
-from penstock.linalg.eigen.lanczos import Krylov, Ritz, Times, thick_restart, tolerated, wanted
+from penstock.linalg.eigen.lanczos import Krylov, Ritz, thick_restart, tolerated, wanted
+from penstock.linalg.eigen.rows import Room
 
 _LOOK = 5  # blocks from one look at the residuals to the next
-_ROOM = 40  # blocks that are kept
+ROOM = 40  # blocks that are kept
 _SURE = 0.9  # of the distance to the wanted ones: what a residual may be; the rest is for what is locked besides
 _STIRRED = 0.1  # of a random vector in a start that is known to be good
 _UNLIKELY = 1e-3  # of a vector's mean entry: a random one has less of an eigenvector with about this probability
@@ -29,7 +30,7 @@ _SHARE = 0.01  # of that distance: what a locked Ritz vector may hide of a misse
 
 
 def eigenpairs(
-    times: Times,
+    room: Room,
     start: np.ndarray,
     k: int,
     which: str,
@@ -42,11 +43,11 @@ def eigenpairs(
     """As `thick_restart`, but eigenvalues that coincide are found as often as they are there. `random` says that start
     is: it then needs no second look for one eigenvalue."""
     with one_blas_thread():
-        return _eigenpairs(times, start, k, which, ncv, maxiter, tol, rng, random)
+        return _eigenpairs(room, start, k, which, ncv, maxiter, tol, rng, random)
 
 
 def _eigenpairs(
-    times: Times,
+    room: Room,
     start: np.ndarray,
     k: int,
     which: str,
@@ -56,14 +57,14 @@ def _eigenpairs(
     rng: np.random.Generator,
     random: bool,
 ) -> Ritz:
-    found = thick_restart(times, start, k, which, ncv, maxiter, tol, rng)
+    found = thick_restart(room, start, k, which, ncv, maxiter, tol, rng)
     if not found.converged.all() or (k == 1 and random and not found.invariant):
         return found
     for end in ("SA", "LA") if which == "BE" else (which,):
         count = {"SA": k // 2, "LA": k - k // 2}[end] if which == "BE" else k
         more = count > 0
         while more:
-            found, more = _search(times, found, end, count, start.shape[0], maxiter, tol, rng)
+            found, more = _search(room, found, end, count, start.shape[0], maxiter, tol, rng)
     best = wanted(found.values, which, k)
     return replace(
         found,
@@ -80,7 +81,7 @@ def _keys(values: np.ndarray, end: str) -> np.ndarray:
 
 
 def _search(
-    times: Times,
+    room: Room,
     found: Ritz,
     end: str,
     count: int,
@@ -96,12 +97,12 @@ def _search(
     allowed = float(tolerated(np.array([last]), tol, norm, dtype)[0])
     distance = np.maximum(abs(known - last), np.maximum(found.residuals, allowed))
     allowed += float(np.sum(found.residuals**2 / distance))
-    room = min(max(_ROOM * b, 2 * count + 20 * b), n - len(found.vectors) - 2 * b)
-    if room < 2 * b:
+    ncv = min(max(ROOM * b, 2 * count + 20 * b), n - len(found.vectors) - 2 * b)
+    if ncv < 2 * b:
         return replace(found, complete=False), False
-    hidden = _hidden(found, last, end, norm, n - room - 2 * b)
+    hidden = _hidden(found, last, end, norm, n - ncv - 2 * b)
     start = basis.random_rows(b, n, dtype, rng)
-    space = Krylov(times, start, room, rng, np.concatenate([found.vectors, hidden]))
+    space = Krylov(room, start, ncv, rng, np.concatenate([found.vectors, hidden]))
     restarts, steps, part, rate = 0, 0, _UNLIKELY / np.sqrt(n), 0.0
     while True:
         steps += space.expand(_LOOK)
@@ -111,7 +112,7 @@ def _search(
         if len(hot) and len(hidden):  # these hide a part of what is missing
             start = basis.random_rows(b, n, dtype, rng)
             start[0] = space.vectors(y[:, hot]).sum(axis=0) + _STIRRED * start[0] / np.sqrt(n)
-            space, hidden = Krylov(times, start, room, rng, found.vectors), hidden[:0]
+            space, hidden = Krylov(room, start, ncv, rng, found.vectors), hidden[:0]
             steps, part = 0, _STIRRED * part
             continue
         limit = np.sort(np.concatenate([known, keys[hot]]))[-count]

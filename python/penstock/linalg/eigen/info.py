@@ -11,7 +11,8 @@ import numpy as np
 class EigenInfo:
     """`passes`: how often the entries were read; `columns`: vectors multiplied, `block` of them at a time; `basis`: the
     most vectors that were kept; `restarts`; `residuals`: of eigenpairs norm(A x - value x), of singular triplets
-    norm(A^H u - s v), a number each; `streamed`: whether products went through a plan; `seconds` in all; `method`."""
+    norm(A^H u - s v), a number each; `streamed`: whether products went through a plan; `seconds` in all; `method`;
+    `vectors_on`: "cpu", or "gpu 0" where the basis is in that GPU's memory."""
 
     method: str
     passes: int
@@ -22,3 +23,4 @@ class EigenInfo:
     residuals: np.ndarray
     streamed: bool
     seconds: float
+    vectors_on: str = "cpu"

@@ -6,15 +6,13 @@ needs no case of its own: Rayleigh-Ritz and the residuals are exact for the basi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from penstock.linalg.eigen import basis
+from penstock.linalg.eigen.rows import Room
 
 LOOK = 10  # blocks from one look at the residuals to the next
-Times = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass
@@ -63,19 +61,19 @@ class Krylov:
 
     def __init__(
         self,
-        times: Times,
+        room: Room,
         start: np.ndarray,
         ncv: int,
         rng: np.random.Generator,
         locked: np.ndarray | None = None,
     ) -> None:
-        self._times, self._rng, self.ncv = times, rng, ncv
+        self._rng, self.ncv = rng, ncv
         self.b, n = start.shape
         self._first = 0 if locked is None else len(locked)
-        self._rows = np.empty((self._first + ncv + self.b, n), start.dtype)
+        self._rows = room(self._first + ncv + self.b, n, start.dtype)
         if locked is not None:
-            self._rows[: self._first] = locked
-        basis.extend(self._rows, self._first, start, 0, rng)
+            self._rows.put(0, locked)
+        self._rows.start(self._first, start, 0, rng)
         wide = np.promote_types(start.dtype, np.float64)
         self.projected = np.zeros((ncv, ncv), wide)
         self._outside = np.zeros((self._first, ncv), wide)
@@ -91,8 +89,7 @@ class Krylov:
         b, first, done = self.b, self._first, 0
         while done < blocks and not self.full:
             old, end = first + self.size, first + self.size + b
-            block = self._times(self._rows[old:end])
-            h, r = basis.extend(self._rows, end, block, first + self._near, self._rng)
+            h, r = self._rows.expand(old, end, b, first + self._near, self._rng)
             self.projected[: self.size + b, self.size : self.size + b] = h[first:]
             self._outside[:, self.size : self.size + b] = h[:first]
             self._near, self.size, self._last = self.size, self.size + b, r
@@ -111,24 +108,22 @@ class Krylov:
 
     def restart(self, values: np.ndarray, y: np.ndarray) -> None:
         """Goes on with these Ritz vectors and the next block."""
-        kept, b, rows = len(values), self.b, self._rows[self._first :]
-        ahead = rows[self.size : self.size + b].copy()
+        kept, b, first = len(values), self.b, self._first
         self._outside[:, :kept] = self._outside[:, : self.size] @ y
-        self.vectors(y)
-        rows[kept : kept + b] = ahead
+        self._rows.rotate(first, self.size, y)
+        self._rows.move(first + self.size, first + kept, b)
         self.projected[:] = 0
         self.projected[range(kept), range(kept)] = values
         self.size, self._near = kept, 0
 
     def vectors(self, y: np.ndarray) -> np.ndarray:
         """These Ritz vectors; they take the basis' place."""
-        rows = self._rows[self._first :]
-        basis.rotate(rows, self.size, y)
-        return rows[: y.shape[1]]
+        self._rows.rotate(self._first, self.size, y)
+        return self._rows.get(self._first, self._first + y.shape[1])
 
 
 def thick_restart(
-    times: Times,
+    room: Room,
     start: np.ndarray,
     k: int,
     which: str,
@@ -137,13 +132,13 @@ def thick_restart(
     tol: float,
     rng: np.random.Generator,
 ) -> Ritz:
-    """The k eigenpairs at the end `which` (LA, SA, LM, BE) of a Hermitian operator on rows.
+    """The k eigenpairs at the end `which` (LA, SA, LM, BE) of a Hermitian operator, whose products `room`'s rows have.
 
     `start` has the first block's b vectors, and ncv + b vectors are kept, of which there must not be more than the
     space has. After `maxiter` restarts it returns what it has. Where eigenvalues coincide, it may find fewer of them
     than there are: `copies` looks for the others.
     """
-    space, restarts = Krylov(times, start, ncv, rng), 0
+    space, restarts = Krylov(room, start, ncv, rng), 0
     while True:
         space.expand(LOOK)
         values, y, residuals = space.pairs()

@@ -42,9 +42,13 @@ class Scaled:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         y = self._times(x)
+        self.look(x, y)
+        return y if self.factor == 1 else y * y.dtype.type(self.factor)
+
+    def look(self, x: np.ndarray, y: np.ndarray) -> None:
+        """Chooses the factor by vectors and their products, the first time."""
         if not self.factor:
             self.factor = self._near(x, y)
-        return y if self.factor == 1 else y * y.dtype.type(self.factor)
 
     @staticmethod
     def _near(x: np.ndarray, y: np.ndarray) -> float:
@@ -107,7 +111,7 @@ class Products:
 
     def times(self, x: np.ndarray) -> np.ndarray:
         """The rows of the result are A x_i."""
-        self._count(len(x))
+        self.count(len(x))
         if not self._ours:
             return self._of_operator("matvec", "matmat", x)
         if len(x) == 1 and self._one is not None:
@@ -118,14 +122,15 @@ class Products:
 
     def adjoint(self, x: np.ndarray) -> np.ndarray:
         """The rows of the result are A^H x_i."""
-        self._count(len(x))
+        self.count(len(x))
         if not self._ours:
             return self._of_operator("rmatvec", "rmatmat", x)
         turned = self.a.T
         y = self._multiply(turned if self.streams else turned.formed(), x.conj(), None, None)
         return y.conj() if y.dtype.kind == "c" else y
 
-    def _count(self, columns: int) -> None:
+    def count(self, columns: int) -> None:
+        """Of one pass."""
         self.passes += 1
         self.columns += columns
         if not self._prepared and self.passes > PREPARE_AFTER:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products, Scaled, is_whole
+from penstock.linalg.eigen.rows import HostRows
 from penstock.linalg.eigen.symmetric import DENSE, first_vector, no_convergence
 
 _WANTED = (True, False, "u", "vh")
@@ -123,7 +125,7 @@ def largest(
             return y if one.factor == 1 else y * y.dtype.type(one.factor)
 
         found = copies.eigenpairs(
-            *(gram, start, k, "LA", kept, limit, float(tol) ** 2, draw),
+            *(partial(HostRows, gram), start, k, "LA", kept, limit, float(tol) ** 2, draw),
             random=first is None,
         )
         if not (found.complete and found.converged.all()):

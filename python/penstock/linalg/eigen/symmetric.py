@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from penstock import _core
 from penstock._matrix.csr import csr_array
+from penstock._plan.schedules import options
+from penstock._product.gpu_vectors import device_operator, place_of
 from penstock.linalg._methods.passes import dot, norm, pieces
 from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies, lanczos
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products, Scaled, is_whole
+from penstock.linalg.eigen.rows import DeviceRows, HostRows, Room, Rows
 
 DENSE = 150  # rows, up to which LAPACK is faster
 _ENDS = ("LM", "SM", "LA", "SA", "BE")
@@ -104,19 +109,20 @@ def eigsh(
     draw = np.random.default_rng(0 if rng is None else rng)
     b = products.block(block, max(n // 8, 1))
     ncv = 2 * k + 20 * b if ncv is None else max(int(ncv), k + 2 * b)
-    require_hermitian(products, draw)
+    probe = require_hermitian(products, draw)
     first = None if v0 is None else first_vector(v0, n, products.dtype)
     if n <= DENSE or ncv + 2 * b > n:
         found = _dense(products, k, which)
-        b, ncv = min(n, b), n
+        b, ncv, vectors_on = min(n, b), n, "cpu"
     else:
         start = basis.random_rows(b, n, products.dtype, draw)
         if first is not None:
             start[0] = first
         limit = 10 * n if maxiter is None else int(maxiter)
         scaled = Scaled(products.times)
+        room, vectors_on = _room(products, scaled, b, 3 * (ncv + copies.ROOM), probe)
         found = copies.eigenpairs(
-            scaled, start, k, which, ncv, limit, float(tol), draw, random=first is None
+            room, start, k, which, ncv, limit, float(tol), draw, random=first is None
         )
         if scaled.factor != 1:
             values, residuals = found.values / scaled.factor, found.residuals / scaled.factor
@@ -132,7 +138,7 @@ def eigsh(
             ncv,
             found.restarts,
         ),
-        *(found.residuals, products.streams, time.perf_counter() - begin),
+        *(found.residuals, products.streams, time.perf_counter() - begin, vectors_on),
     )
     real = np.zeros((), products.dtype).real.dtype
     values = found.values.astype(real)
@@ -172,11 +178,40 @@ def first_vector(v0: Any, n: int, dtype: np.dtype) -> np.ndarray:
     return v.astype(dtype)
 
 
-def require_hermitian(products: Products, rng: np.random.Generator) -> None:
-    """A necessary condition, <x, A y> = <A x, y> for a random x and y, for one pass. Operators are taken at their
-    word."""
+def _room(
+    products: Products,
+    scaled: Scaled,
+    b: int,
+    most: int,
+    probe: tuple[np.ndarray, np.ndarray] | None,
+) -> tuple[Room, str]:
+    """Where the vectors are kept, `most` of them at a time: with the device that multiplies them one by one, where they
+    fit into half of what is free there, or else in host memory; and its name."""
+    here, n = partial(HostRows, scaled), products.shape[0]
+    if b > 1 or probe is None or products.dtype.kind != "f":
+        return here, "cpu"
+    op = device_operator(products.a, products.dtype)
+    if op is None:
+        return here, "cpu"
+    if op.gpu >= 0:
+        free = options.device_memory or _core.gpu_memory(op.gpu)[0]
+        if DeviceRows.bytes(products.dtype, most, n) > free // 2:
+            return here, "cpu"
+    scaled.look(*probe)
+
+    def there(count: int, n: int, _: np.dtype) -> Rows:
+        return DeviceRows(op, lambda: scaled.factor, products.count, count, n)
+
+    return there, place_of(op)
+
+
+def require_hermitian(
+    products: Products, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """A necessary condition, <x, A y> = <A x, y> for a random x and y, for one pass; (vectors, their products).
+    Operators are taken at their word."""
     if not isinstance(products.a, csr_array):
-        return
+        return None
     x = basis.random_rows(2, products.shape[0], products.dtype, rng)
     y = products.times(x)
     if not np.isfinite(y).all():
@@ -190,6 +225,7 @@ def require_hermitian(products: Products, rng: np.random.Generator) -> None:
         raise ValueError(
             f"A is not {kind}: use eigs, or A + A.T if that is meant, or svds for singular values"
         )
+    return x, y
 
 
 def _dense(products: Products, k: int, which: str) -> lanczos.Ritz:

@@ -3,7 +3,7 @@
 
 #include "penstock/bind/bind.hpp"
 #include "penstock/core/error.hpp"
-#include "penstock/kernel/vectors/basis_rows.hpp"
+#include "penstock/kernel/basis/basis_rows.hpp"
 
 namespace penstock::bind {
 namespace {

@@ -20,6 +20,9 @@ void basis_dots(const VectorRows<const T>& q, const VectorRows<const T>& v, T* h
 template <class T>
 void basis_subtract(const VectorRows<const T>& q, const T* h, const VectorRows<T>& v);
 
+/// Of a norm: where a pass takes more away, the result is not orthogonal enough yet.
+inline constexpr double kBasisKept = 0.5;
+
 /// Makes v orthogonal to q's rows, which are orthonormal, by classical Gram-Schmidt: v_c as it was is the sum over i of
 /// h[i * v.count + c] q_i and v_c as it is. The first pass is over the rows from `near` on, the second over all, the third
 /// only where the second halved a norm ("twice is enough": Daniel, Gragg, Kaufman, Stewart 1976). `before` and `after`

@@ -1,7 +1,7 @@
 // Passes over a basis that is kept as rows, in blocks of columns: each row meets pieces of the vectors that are in the
 // first-level cache. The passes are bound by memory. They run on this library's threads: BLAS would wake threads of its
 // own, which wait for one another in each call.
-#include "penstock/kernel/vectors/basis_rows.hpp"
+#include "penstock/kernel/basis/basis_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,6 @@ constexpr std::int64_t kBasisAlone = std::int64_t{1} << 16;  // entries up to wh
 constexpr std::int64_t kBasisRows =
     4;  // that meet a vector at once, so that it is read and written less often
 constexpr int kBasisLanes = 16;
-// Of a norm: where a pass takes more away, the result is not orthogonal enough yet.
-constexpr double kBasisKept = 0.5;
 
 template <class T>
 inline constexpr bool complex_entry = !std::is_floating_point_v<T>;

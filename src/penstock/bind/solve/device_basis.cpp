@@ -1,0 +1,116 @@
+// Vectors of a Krylov method in a device's memory.
+#include "penstock/solver/device_basis.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <memory>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "penstock/bind/bind.hpp"
+#include "penstock/bind/solve/device_op.hpp"
+#include "penstock/core/error.hpp"
+
+namespace penstock::bind {
+namespace {
+
+template <class T>
+using HostRows = nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+void bind_basis(nb::module_& m, const char* name) {
+  using Basis = DeviceBasis<T>;
+  nb::class_<Basis>(m, name, "Vectors in a device's memory, as rows.")
+      .def(
+          "__init__",
+          [](Basis* self, std::int64_t rows, std::int64_t n, int gpu) {
+            const nb::gil_scoped_release release;
+            new (self) Basis(rows, n, Where{gpu});
+          },
+          nb::arg("rows"), nb::arg("n"), nb::arg("gpu"))
+      .def_prop_ro("rows", &Basis::rows)
+      .def_static("bytes", &Basis::bytes, nb::arg("rows"), nb::arg("n"))
+      .def(
+          "put",
+          [](Basis& basis, std::int64_t first, const HostRows<const T>& from) {
+            const auto count = static_cast<std::int64_t>(from.shape(0));
+            require(first >= 0 && first + count <= basis.rows() &&
+                        static_cast<std::int64_t>(from.shape(1)) == basis.columns(),
+                    "put: rows that are not there");
+            const nb::gil_scoped_release release;
+            basis.put(first, count, from.data());
+          },
+          nb::arg("first"), nb::arg("rows").noconvert())
+      .def(
+          "get",
+          [](Basis& basis, std::int64_t first, const HostRows<T>& to) {
+            const auto count = static_cast<std::int64_t>(to.shape(0));
+            require(first >= 0 && first + count <= basis.rows() &&
+                        static_cast<std::int64_t>(to.shape(1)) == basis.columns(),
+                    "get: rows that are not there");
+            const nb::gil_scoped_release release;
+            basis.get(first, count, to.data());
+          },
+          nb::arg("first"), nb::arg("rows").noconvert())
+      .def(
+          "multiply",
+          [](Basis& basis, const AnyDeviceOp& a, std::int64_t from, std::int64_t to, double factor) {
+            const auto* op = std::get_if<DeviceOp<T>>(&a.op);
+            require(op && from >= 0 && to >= 0 && from < basis.rows() && to < basis.rows() && from != to,
+                    "multiply: a basis and an A that do not belong together");
+            a.guard.require_whole();
+            const nb::gil_scoped_release release;
+            basis.multiply(*op, from, to, factor);
+          },
+          nb::arg("a"), nb::arg("from"), nb::arg("to"), nb::arg("factor"))
+      .def(
+          "orthogonalise",
+          [](Basis& basis, std::int64_t count, std::int64_t near, std::int64_t at) {
+            std::vector<double> h(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+            double squares[2] = {};
+            {
+              const nb::gil_scoped_release release;
+              basis.orthogonalise(count, near, at, h.data(), squares);
+            }
+            nb::list made;
+            for (const double x : h) made.append(x);
+            return nb::make_tuple(made, squares[0], squares[1]);
+          },
+          nb::arg("count"), nb::arg("near"), nb::arg("at"),
+          "Row `at` less its part in the first `count` rows; the coefficients, and its squares before and "
+          "after")
+      .def(
+          "scale",
+          [](Basis& basis, std::int64_t at, double by) {
+            require(at >= 0 && at < basis.rows(), "scale: a row that is not there");
+            basis.scale(at, by);
+          },
+          nb::arg("at"), nb::arg("by"))
+      .def(
+          "copy",
+          [](Basis& basis, std::int64_t from, std::int64_t to) {
+            require(from >= 0 && to >= 0 && from < basis.rows() && to < basis.rows(),
+                    "copy: rows that are not there");
+            basis.copy(from, to);
+          },
+          nb::arg("from"), nb::arg("to"))
+      .def(
+          "rotate",
+          [](Basis& basis, std::int64_t first, const HostRows<const T>& y) {
+            const nb::gil_scoped_release release;
+            basis.rotate(first, static_cast<std::int64_t>(y.shape(0)), static_cast<std::int64_t>(y.shape(1)),
+                         y.data());
+          },
+          nb::arg("first"), nb::arg("y").noconvert());
+}
+
+}  // namespace
+
+void device_basis(nb::module_& m) {
+  bind_basis<float>(m, "DeviceBasis_float32");
+  bind_basis<double>(m, "DeviceBasis_float64");
+}
+
+}  // namespace penstock::bind
