@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from child_environment import environment
 
-from penstock.dist import _job, _mpi_find
+from penstock.dist import _job, _mpi_find, _rank
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
 SECONDS = 2.0  # the promise; polled to three times that, for machines that do other things
@@ -134,6 +134,28 @@ def test_nothing_is_left_after_a_signal(victim, tmp_path):
             assert "Traceback" not in error and "prterun" not in error
         else:
             assert job.code > 0
+
+
+@pytest.mark.timeout(60)
+def test_a_rank_that_is_suspended_goes_on(tmp_path):
+    """As Slurm suspends a job: who waits for the script is stopped for longer than he would have waited."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nprint('ready', flush=True)\nsys.exit(int(sys.stdin.readline()))\n"
+    )
+    rank = subprocess.Popen(
+        [sys.executable, _rank.__file__, str(script)], env=environment(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert rank.stdout.readline() == "ready\n"
+    for _ in range(3):
+        os.kill(rank.pid, signal.SIGSTOP)
+        time.sleep(0.3)
+        os.kill(rank.pid, signal.SIGCONT)
+        time.sleep(0.1)
+        assert rank.poll() is None
+    _, error = rank.communicate("7\n", timeout=20)
+    assert rank.returncode == 7 and error.endswith(" ended with exit code 7\n")
 
 
 @pytest.mark.timeout(60)

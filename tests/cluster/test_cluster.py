@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -11,52 +10,36 @@ import threading
 import time
 from pathlib import Path
 
-import mpi_jobs
-import node
 import numpy as np
 import pytest
 import work_matrix
-from cluster import ROOT, Cluster, Done, NotHere
+from cluster import Cluster, NotHere
+from playing import (
+    HEADERS,
+    NODES,
+    RANKS,
+    RANKS_OF_A_NODE,
+    RATE,
+    made_or_skip,
+    of_nodes,
+    parts_of,
+    play,
+)
 from switch import BURST
 
-NODES, RANKS_OF_A_NODE = 4, 2
-RANKS = NODES * RANKS_OF_A_NODE
-RATE = 12.5e6  # bytes a second: 100 Mbit/s
-HEADERS = 1.15  # Ethernet, IP and TCP, acknowledgements and what ranks say besides, of the bytes themselves, at most
 SECONDS = 10.0  # from the end of a rank to that of the job
 ROW = 8 * work_matrix.WIDTH  # bytes of a row of a dense factor
-SCRIPTS = ROOT / "tests"
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    try:
-        made = Cluster(NODES, RATE, slots=RANKS_OF_A_NODE)
-    except NotHere as why:
-        pytest.skip(f"no cluster in this machine: {why}")
-    with made:
+    with made_or_skip() as made:
         yield made
-
-
-def play(cluster: Cluster, script: str, *words: str, ranks: int = RANKS) -> Done:
-    """`penstock run` on the first node; ranks give way to one another, for they share the cores of one machine."""
-    line = mpi_jobs.command(ranks, SCRIPTS / script, *words)
-    return cluster.run(
-        0, line, timeout=200,
-        PRTE_MCA_plm_ssh_agent=f"{sys.executable} {node.__file__}",
-        PRTE_MCA_prte_default_hostfile=str(cluster.folder / "nodes"),
-        OMPI_MCA_mpi_yield_when_idle="1",
-        PENSTOCK_CACHE=str(cluster.folder / "cache"),
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def parts(cluster):
-    """What the ranks of work.py found, part by part."""
-    done = play(cluster, "cluster/work.py")
-    assert done.code == 0, done
-    lines = [json.loads(line) for line in done.out.splitlines()]
-    return {line["part"]: line["ranks"] for line in lines}
+    return parts_of(cluster, "cluster/work.py")
 
 
 def test_nodes_are_apart_and_ranks_know_the_settings(parts):
@@ -122,20 +105,20 @@ def test_rows_that_a_node_shares_cross_once(parts):
     once = ROW * rows_that_cross(RANKS_OF_A_NODE)
     assert apart[0]["right"] and together[0]["right"] and together[0]["planned"] == once.sum()
     for found, predicted in ((apart, ROW * rows_that_cross(1)), (together, once)):
-        sent = np.array([r["sent"] for r in found[::RANKS_OF_A_NODE]])
+        sent = np.array(of_nodes(found))
         # Open MPI over TCP: the request of a get is once or twice as long as its answer.
         assert (predicted <= sent).all() and sent.sum() <= 3 * HEADERS * predicted.sum() + 400_000
-    sent = [sum(r["sent"] for r in found[::RANKS_OF_A_NODE]) for found in (apart, together)]
+    sent = [sum(of_nodes(found)) for found in (apart, together)]
     assert sent[1] < 0.6 * sent[0], sent
 
 
 def test_sums_of_a_node_cross_once(parts):
     apart, together = parts["b nodes=None"], parts["b nodes=auto"]
     assert apart[0]["right"] and together[0]["right"]
-    of_nodes = [sum(r["sent"] for r in ranks[::RANKS_OF_A_NODE]) for ranks in (apart, together)]
+    sent = [sum(of_nodes(ranks)) for ranks in (apart, together)]
     planned = together[0]["planned"]
-    assert planned <= of_nodes[1] <= 3 * HEADERS * planned + NODES * 100_000
-    assert of_nodes[1] < 0.8 * of_nodes[0], of_nodes
+    assert planned <= sent[1] <= 3 * HEADERS * planned + NODES * 100_000
+    assert sent[1] < 0.8 * sent[0], sent
 
 
 @pytest.mark.parametrize("part", ["tiles", "solve", "search"])

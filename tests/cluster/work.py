@@ -2,43 +2,15 @@
 
 Each part says what it found and, where bytes are predicted, how many each node sent while it ran (`sent`)."""
 
-import json
 import os
 import socket
-import time
-from pathlib import Path
 
 import numpy as np
+from measuring import comm, measured, tell
 from scipy.sparse import csgraph
-from work_matrix import MESSAGE, OF_TILES, PRODUCTS, WIDTH, N, entries
+from work_matrix import MESSAGE, OF_TILES, PRODUCTS, RANKS_OF_A_NODE, WIDTH, N, entries
 
 import penstock as ps
-
-RANKS_OF_A_NODE = 2
-
-comm = ps.dist.world()
-
-
-def tell(part, **found):
-    everyone = comm.collect(found)
-    if comm.rank == 0:
-        print(json.dumps({"part": part, "ranks": everyone}), flush=True)
-
-
-def bytes_sent():
-    """By this rank's node so far; headers of packets included."""
-    (line,) = [x for x in Path("/proc/net/dev").read_text().splitlines() if "eth0:" in x]
-    return int(line.split()[9])
-
-
-def measured(work):
-    """Seconds, and what the node sent, from a barrier to a barrier: no rank works before all have looked."""
-    comm.barrier()
-    begun, before = time.monotonic(), bytes_sent()
-    comm.barrier()
-    work()
-    comm.barrier()
-    return {"seconds": time.monotonic() - begun, "sent": bytes_sent() - before}
 
 
 def where():

@@ -1,11 +1,13 @@
-"""What work.py multiplies, and test_cluster.py predicts the bytes of."""
+"""What the ranks multiply, and the tests predict the bytes of."""
 
 import numpy as np
 
+RANKS_OF_A_NODE = 2
 N = 6000  # rows
 PRODUCTS = 10
 WIDTH = 64  # columns of a dense factor
 OF_TILES = 30  # entries a row where tiles are shared: every rank needs nearly all rows of all tiles
+LEFT = 4  # entries a row of the left factor where single rows travel
 MESSAGE = 1 << 21  # bytes, from each rank to one of the next node
 
 

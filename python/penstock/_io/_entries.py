@@ -76,9 +76,13 @@ def narrowed(file: Any, values: np.ndarray, dtype: np.dtype | None, first: int =
 class Entries:
     """Arrays that grow as blocks of text are parsed into them."""
 
-    def __init__(self, values: np.dtype | None, expected: int, rows: int) -> None:
-        self.row = np.empty(expected, np.int32 if rows <= MAX_COLS else np.int64)
-        self.col = np.empty(expected, np.int32)
+    def __init__(
+        self, values: np.dtype | None, expected: int, rows: int, cols: int = MAX_COLS
+    ) -> None:
+        self.row, self.col = (
+            np.empty(expected, np.int32 if extent <= MAX_COLS else np.int64)
+            for extent in (rows, cols)
+        )
         self.values = None if values is None else np.empty(expected, values)
         self.count = 0
 

@@ -76,7 +76,7 @@ def check_rows(file: Any, rows: int, entries: int, max_rows: int | None, remedy:
 
 def check_cols(file: Any, cols: int, line: int | None = None, most: int = MAX_COLS) -> None:
     if cols > most:
-        remedy = "split the matrix by columns, or read it, as text that is not packed, over ranks by ps.dist.csr_array"
+        remedy = "split the matrix by columns, or read it, as text, over ranks by ps.dist.csr_array"
         said = f"2^31 - 1: {remedy}" if most == MAX_COLS else f"{most}: renumber them"
         error = broken(file, f"{cols} columns exceed {said}", line)
         raise LargeNumber(str(error)) if most == MAX_COLS else error

@@ -69,16 +69,21 @@ def from_text(path: Any, comm: Any, how: Options, beyond_one: bool = False) -> A
         return _Readers(path, body, size, comm, how).matrix()
 
 
+def body_of(path: Any) -> Callable[..., Body | None] | None:
+    """What reads the header of such a file; None where it is none of lines of entries."""
+    return _BODIES.get(find_format(path).name)
+
+
 def _look(path: str) -> tuple[Body, int, int] | None:
     """What the header says, the size of the file and a checksum of its begin; None where it is not to be read in parts,
     or not here, so that the ordinary reader says what is wrong with it."""
     if not os.path.isfile(path):
         return None
-    body_of = _BODIES.get(find_format(path).name)
-    if body_of is None or is_gzip(path):
+    find = body_of(path)
+    if find is None or is_gzip(path):
         return None
     with TextFile(path, ahead=False) as text:
-        body = body_of(text, most=MOST)
+        body = find(text, most=MOST)
     if body is None:
         return None
     with open(path, "rb") as file:

@@ -148,12 +148,24 @@ def _from_file(path: Any, comm: Any, how: Options) -> Any:
     from penstock._io._errors import LargeNumber
     from penstock._io.formats import load as load_file
     from penstock.dist._file import from_text, reads_pattern
+    from penstock.dist._wide.packed import (
+        from_packed,
+        is_packed_text,
+        tells_of_large_numbers,
+    )
+
+    direct = how.scatter == "direct" and not reads_pattern(how)
 
     def by_root() -> Any:
+        """None for what ranks hold together alone."""
+        if comm.rank != 0 or (direct and tells_of_large_numbers(path)):
+            return None
         try:
-            return load_file(path) if comm.rank == 0 else None
+            return load_file(path)
         except LargeNumber as error:
-            if how.scatter == "direct" and not reads_pattern(how):
+            if direct and is_packed_text(path):
+                return None
+            if direct:
                 raise
             raise ValueError(
                 f"{error} with partition='contiguous' or 'balanced' and scatter='direct'; with others rank 0 reads the "
@@ -170,6 +182,8 @@ def _from_file(path: Any, comm: Any, how: Options) -> Any:
         if made is None:
             raise
         return made
+    if comm.share(whole is None, root=0):
+        return from_packed(path, comm, how)
     return _from_root(whole, comm, how, 0)
 
 

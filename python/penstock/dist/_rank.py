@@ -15,6 +15,7 @@ import json
 import os
 import re
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -268,6 +269,26 @@ def _settle() -> None:
             os.close(handle)
 
 
+def _listen(heard: Iterable[int]) -> int:
+    """A pipe with a byte for each of these signals. Python's sigtimedwait invents signals where a process is stopped
+    for longer than it would have waited (CPython 3.11), and suspended jobs are."""
+    ears, written = os.pipe()
+    os.set_blocking(ears, False)
+    os.set_blocking(written, False)
+    signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    for number in heard:
+        signal.signal(number, lambda *_: None)
+    return ears
+
+
+def _heard(ears: int) -> bytes:
+    """The signals since the last call; waits for one, at most _LOOK seconds."""
+    select.select([ears], [], [], _LOOK)
+    with contextlib.suppress(BlockingIOError):
+        return os.read(ears, 1 << 12)
+    return b""
+
+
 def main(words: list[str]) -> NoReturn:
     _settle()
     ignored = [n for n in PASSED_ON if signal.getsignal(n) == signal.SIG_IGN]  # nohup's, say
@@ -281,16 +302,18 @@ def main(words: list[str]) -> NoReturn:
         _play(words, write)
     os.close(write)
     os.set_blocking(orderly, False)
+    ears = _listen(heard)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
     told_to = False
     while True:
-        told = signal.sigtimedwait(heard, _LOOK)
+        told = _heard(ears)
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             _ended(status, told_to, orderly)
-        if told is not None and told.si_signo != signal.SIGCHLD:
+        for number in set(told) - {signal.SIGCHLD}:
             told_to = True
-            os.kill(child, told.si_signo)
-        elif told is None and _alone():
+            os.kill(child, number)
+        if not told and _alone():
             os.kill(child, signal.SIGKILL)
             os._exit(128 + signal.SIGKILL)
 

@@ -27,7 +27,6 @@ from penstock._arrays.convert import as_array
 from penstock.dist._agree import about, agreed, any_rank, total
 from penstock.dist._checkpoint import Checkpoint, checksum
 from penstock.dist._precondition.amg import AMG
-from penstock.dist._precondition.named import by_name
 from penstock.dist._preconditioners import (
     IC0,
     ILU0,
@@ -37,6 +36,7 @@ from penstock.dist._preconditioners import (
     Jacobi,
 )
 from penstock.dist._solve.columns import of_cycles, require_callback_type, solve_columns
+from penstock.dist._solve.given import preconditioner
 from penstock.dist._solve_gpu import (
     can_stay,
     described,
@@ -48,7 +48,7 @@ from penstock.dist._solve_gpu import (
 from penstock.linalg._checks import count, tolerance, vector
 from penstock.linalg._info import SolveInfo, make_info
 from penstock.linalg._names import METHODS
-from penstock.linalg._operators import PREPARE_AFTER, as_matrix, as_op, real_dtype
+from penstock.linalg._operators import PREPARE_AFTER, real_dtype
 
 __all__ = [
     "AMG",
@@ -70,27 +70,6 @@ Callback = Callable[[np.ndarray], object]
 EVERY = 100  # iterations from one checkpoint to the next
 # M that are the same whoever owns which rows, by the names of their kinds.
 _OF_ANY_OWNERS = {"none", *(kind.__name__.lower() for kind in (Jacobi, Chebyshev))}
-
-
-def _preconditioner(m: Any, a: Any, dtype: np.dtype, symmetric: bool) -> Any:
-    """The core's operator, of this rank's rows. Making one may be collective; what M is, all ranks have agreed on."""
-    if m is None:
-        return None
-    n = len(a.rows)
-    if isinstance(m, str):
-        m = by_name(m, a, dtype, symmetric)
-    elif type(m) is type(a):
-        return _core.dist_op(m._core, dtype.name, PREPARE_AFTER)
-
-    def make() -> Any:
-        local = m if hasattr(m, "_native_op") else as_matrix(m)
-        if tuple(local.shape) != (n, n):
-            raise ValueError(
-                f"M has shape {tuple(local.shape)}: this rank owns {n} rows, so give what takes ({n},)"
-            )
-        return as_op(local, dtype, True, "M")
-
-    return agreed(a.comm, make)
 
 
 def _solve(
@@ -220,7 +199,7 @@ def _solve_alike(
         on_device = not no_room
     if not on_device:
         op = _core.dist_op(A._core, dtype.name, PREPARE_AFTER if prepare else -1)
-        m = m["op"] if no_room else _preconditioner(M, A, dtype, method in ("cg", "pipecg"))
+        m = m["op"] if no_room else preconditioner(M, A, dtype, method in ("cg", "pipecg"))
     settings: dict[str, Any] = {
         "rtol": given["rtol"],
         "atol": given["atol"],
@@ -476,12 +455,28 @@ def fgmres(
     callback: Callable[..., object] | None = None,
     callback_type: str = "pr_norm",
     prepare: bool = True,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int = EVERY,
 ) -> tuple[np.ndarray, SolveInfo]:
-    """Flexible GMRES (Saad 1993): `gmres`'s parameters without checkpoints, for an M that may be another map each time,
-    such as AMG(A, cycle="K"). Vectors are in host memory, also where A is on GPUs; 2 `restart` of them are kept."""
+    """Flexible GMRES (Saad 1993): `gmres`'s parameters, for an M that may be another map each time, such as
+    AMG(A, cycle="K"). Vectors are in host memory, also where A is on GPUs; 2 `restart` of them are kept.
+
+    A state has x and its residual, as gmres's. What M remembers is not in it.
+    """
     require_callback_type(A.comm, callback_type)
     wanted = of_cycles(callback, callback_type == "x")
     return _solve(
-        *("fgmres", A, b, x0, rtol, atol, maxiter, M, wanted, prepare, None, EVERY),
+        "fgmres",
+        A,
+        b,
+        x0,
+        rtol,
+        atol,
+        maxiter,
+        M,
+        wanted,
+        prepare,
+        checkpoint,
+        checkpoint_every,
         restart=restart,
     )

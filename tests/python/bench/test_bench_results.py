@@ -141,12 +141,12 @@ def scripts() -> list[str]:
 def test_options_of_every_script(script: str) -> None:
     """Each imports all it needs, GPU scripts too, and whoever writes results has both options for them. Those of
     multigrid and of cuts print counts, which are the same everywhere; that of wide graphs compares memory with what
-    was predicted; that of rows between GPUs prints a table."""
+    was predicted; those of rows between GPUs and of ranges print tables."""
     said = run(script, "--help")
     assert re.search(r"^usage: ", said)
     printed = (
         *("amg_convection.py", "amg_dist.py", "compare.py", "nx_backend.py", "plot.py"),
-        *("tile_cuts.py", "tile_rows_gpu.py", "wide.py"),
+        *("oracle_ranges.py", "tile_cuts.py", "tile_rows_gpu.py", "wide.py"),
     )
     if script not in printed:
         assert "--raw" in said and "--out" in said
@@ -175,6 +175,26 @@ def _measured_over_predicted(name: str) -> list[tuple[dict[str, Any], float]]:
             if r.get("predicted_seconds") and r.get("median"):
                 found.append((case, r["median"] / r["predicted_seconds"]))
     return found
+
+
+def test_ranges_hold_matrices_that_they_were_not_chosen_for() -> None:
+    """Nine of ten, and the numbers of docs/scaling.md."""
+    ranges, gathered = (table.splitlines()[1:] for table in run("oracle_ranges.py").split("\n\n"))
+    text = (BENCH.parent / "docs" / "scaling.md").read_text()
+    held = products = 0
+    for line in ranges:
+        job, (count, inside, width, out, others) = line[:24].strip(), line[24:].split()
+        row = next(x for x in text.splitlines() if x.startswith(f"| {job} |"))
+        assert row.endswith(f"| {inside} of {count} | {out} |")
+        assert float(others) <= 1.031 * float(width)
+        held, products = held + int(out), products + int(count)
+    assert held >= 0.895 * products and f"{held} of {products}" in text
+    words = [line[24:].split() for line in gathered]
+    now, fitted = (sum(int(w[k]) for w in words) for k in (1, 2))
+    assert f"{fitted} of these {sum(int(w[0]) for w in words)} predictions" in text.replace(
+        "\n", " "
+    )
+    assert f"where {now} are now" in text and all(f"{w[3]} us" in text for w in words)
 
 
 def test_nine_of_ten_measured_products_are_in_the_range_of_their_prediction() -> None:

@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from test_dist_solvers import METHODS, grid_matrix, on_ranks, solve, vector
+from test_dist_solvers import METHODS as MANY
+from test_dist_solvers import grid_matrix, on_ranks, solve, vector
 
 import penstock as ps
 from penstock.dist import linalg as dist
 
+METHODS = [*MANY, "fgmres"]
 RTOL = 1e-9
 
 
@@ -34,7 +36,7 @@ def interrupt(n, S, b, method, path, at, partition="contiguous", **kwargs):
 
 
 def options(method):
-    return {"restart": 7} if method == "gmres" else {}
+    return {"restart": 7} if "gmres" in method else {}
 
 
 @pytest.mark.parametrize("M", [None, "ic0", "jacobi"])
@@ -85,6 +87,30 @@ def test_other_ranks_go_on_with_the_preconditioner_that_they_have(tmp_path, meth
     assert rest.iterations <= rest.resumed + alone.iterations
     assert len(rest.residuals) == rest.iterations + 1
     assert np.allclose(rest.residuals[: rest.resumed], whole.residuals[: rest.resumed], rtol=1e-6)
+    assert np.linalg.norm(S @ y - b) < 2 * RTOL * np.linalg.norm(b)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_a_k_cycle_goes_on_among_other_ranks(tmp_path, n):
+    """An M that is no linear map, whose levels other ranks share in another way."""
+    S, path = grid_matrix(40), tmp_path / "state"
+    b = vector(S.shape[0])
+
+    def on(ranks, **how):
+        def each(comm, D):
+            M = dist.AMG(D, cycle="K", rows_per_rank=100, max_coarse=20)
+            return {"M": M, "restart": 3, "rtol": RTOL, **how}
+
+        return solve(ranks, S, b, "fgmres", each=each)
+
+    _, whole = on(3)
+    assert whole == 0 and whole.iterations > 6
+    _, cut = on(3, maxiter=1, checkpoint=path)
+    assert int(cut) == 3 and (path / "state.json").exists()
+    y, rest = on(n, checkpoint=path)
+    assert rest == 0 and rest.resumed == 3
+    assert rest.iterations == pytest.approx(whole.iterations, abs=1)
     assert np.linalg.norm(S @ y - b) < 2 * RTOL * np.linalg.norm(b)
     assert not path.exists()
 

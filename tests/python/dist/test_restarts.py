@@ -21,6 +21,9 @@ def test_a_killed_job_goes_on_with_other_numbers_of_ranks(tmp_path):
         assert stopped[method][:3] == [0, 10, 10]
         assert later[method][:3] == [10, 16, 16]
         assert last[method][0] == 16 and last[method][2] == 0
+    assert stopped["fgmres"][:3] == [0, 7, 7]  # a cycle, then the next
+    assert later["fgmres"][:3] == [7, 14, 14]
+    assert last["fgmres"][0] == 14 and last["fgmres"][2] == 0
     assert "gmres" not in stopped and later["gmres"][0] == 14  # the end of a cycle of 7
     assert last["gmres"][0] == later["gmres"][1] > 14
     assert all(found[3] < 2e-9 for found in last.values())  # what is left of b - A x, of b

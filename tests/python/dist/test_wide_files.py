@@ -63,9 +63,19 @@ def written(folder, name, text):
     return path
 
 
+def gzipped(path):
+    """Two members, as tools that pack in parallel write them."""
+    packed, text = path.with_name(f"{path.name}.gz"), path.read_bytes()
+    packed.write_bytes(
+        gzip.compress(text[: len(text) // 3]) + gzip.compress(text[len(text) // 3 :])
+    )
+    return packed
+
+
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("name", ["a.mtx", "a.tsv", "a.csv", "a.el", "pattern.mtx", "noted.txt"])
-def test_files(tmp_path, name, ranks):
+def test_files(tmp_path, name, ranks, packed):
     row, col, values = drawn()
     pattern = name in ("pattern.mtx", "a.el", "noted.txt")
     if name.endswith(".mtx"):
@@ -82,20 +92,23 @@ def test_files(tmp_path, name, ranks):
             name, ""
         ) + text
     path = written(tmp_path, name, text)
+    path = gzipped(path) if packed else path
     found = products(lambda comm: path, ranks)
     expected = of_entries(row, col, None if pattern else values)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("symmetry", ["symmetric", "skew-symmetric"])
-def test_symmetric_files(tmp_path, symmetry):
+def test_symmetric_files(tmp_path, symmetry, packed):
     row, col, values = drawn(2, 300)
     row, col = np.maximum(row, col), np.minimum(row, col)
     apart = row != col
     row, col, values = row[apart], col[apart], values[apart]
     sign = 1 if symmetry == "symmetric" else -1
     path = written(tmp_path, "s.mtx", matrix_market((row, col, values), "real", symmetry))
+    path = gzipped(path) if packed else path
     expected = of_entries(
         np.append(row, col), np.append(col, row), np.append(values, sign * values)
     )
@@ -128,10 +141,13 @@ FAULTS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_name_the_line(tmp_path, fault):
+def test_faults_name_the_line(tmp_path, fault, packed):
     text, message = FAULTS[fault]
     path = written(tmp_path, "a.mtx", text)
+    if packed:
+        path, message = gzipped(path), message.replace("mtx:", "mtx.gz:")
     with pytest.raises(ValueError, match=message):
         ps.dist.run(lambda comm: ps.dist.csr_array(path, comm).nnz, 3)
 
@@ -146,14 +162,11 @@ def test_an_id_of_more_than_62_bits(tmp_path):
 def test_one_process_names_the_remedy(tmp_path):
     """Nothing wraps where numbers have 32 bits: readers, the store and the commands."""
     market = written(tmp_path, "a.mtx", matrix_market(drawn()))
-    packed = tmp_path / "b.mtx.gz"
-    packed.write_bytes(gzip.compress(market.read_bytes()))
+    packed = gzipped(market)
     edges = written(tmp_path, "c.tsv", f"0\t1\n{2**31 - 1}\t2\n")
     for path in (market, packed, edges):
         with pytest.raises(ValueError, match=rf"{path.name}:\d+: .*ps\.dist\.csr_array"):
             ps.load(path)
-    with pytest.raises(ValueError, match=r"b\.mtx\.gz:3: .*not packed.*ps\.dist\.csr_array"):
-        ps.dist.run(lambda comm: ps.dist.csr_array(packed, comm).nnz, 2)
     run = CliRunner().invoke(app, ["convert", str(edges), str(tmp_path / "c.penstock")])
     assert run.exit_code != 0 and not (tmp_path / "c.penstock").exists()
 
@@ -190,6 +203,8 @@ def test_the_partition_command_numbers_what_is_listed_anew(tmp_path):
     assert set(found) >= {"balanced", "bins"}
     for name in ("balanced", "bins", "label_propagation"):
         assert found[name] == getattr(ps.partition, name)(small, 5).metrics(small).halo_volume
+    packed = CliRunner().invoke(app, ["partition", str(gzipped(path)), "-n", "5", "--json"])
+    assert json.loads(packed.stdout)["listed_rows"] == len(ids)
     words = CliRunner().invoke(app, ["partition", str(path), "-n", "5"])
     assert (
         words.exit_code == 0
@@ -284,6 +299,37 @@ def test_a_rank_without_memory_is_one_on_all(tmp_path, monkeypatch):
     monkeypatch.setattr(_file, "add", add)
     monkeypatch.setattr(room, "available", lambda: 6100 * 16)
     assert ps.dist.run(lambda comm: ps.dist.csr_array(path, comm).nnz, 3) == [3000] * 3
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_packed_files_that_cannot_be_read(tmp_path, monkeypatch, ranks):
+    def read(path, **how):
+        return ps.dist.run(lambda comm: ps.dist.csr_array(path, comm, **how).nnz, ranks)
+
+    path = gzipped(written(tmp_path, "a.mtx", matrix_market(drawn())))
+    for how in ({"partition": "bins"}, {"sums": "gather"}):
+        with pytest.raises(ValueError, match="contiguous|owners"):
+            read(path, **how)
+    with pytest.raises(ValueError, match="rank 0 reads the file alone"):
+        read(path, scatter="masters")
+    text = matrix_market(drawn(), "complex")
+    body = "".join(f"{line} 1\n" for line in text.splitlines()[3:])
+    whole = "\n".join(text.splitlines()[:3]) + "\n" + body
+    with pytest.raises(ps.NotCompiledError, match="these are complex"):
+        read(gzipped(written(tmp_path, "c.mtx", whole)))
+    skewed = matrix_market(
+        (np.array([5, N - 1]), np.array([2, N - 1]), np.ones(2)), "real", "skew-symmetric"
+    )
+    with pytest.raises(ValueError, match="d.mtx.gz: entry 1: a nonzero on the diagonal"):
+        read(gzipped(written(tmp_path, "d.mtx", skewed)))
+    short = tmp_path / "e.tsv.gz"
+    short.write_bytes(gzip.compress(f"0\t{2**31}\n1\t2\n".encode())[:-9])
+    with pytest.raises(ValueError, match="ends early"):
+        read(short)
+    monkeypatch.setattr(room, "UNASKED", 0)
+    monkeypatch.setattr(room, "available", lambda: 5000 * 24)  # 4000 are read, and as many travel
+    with pytest.raises(MemoryError, match="would read .* use more machines"):
+        read(path)
 
 
 @pytest.mark.parametrize("ranks", [1, 4])

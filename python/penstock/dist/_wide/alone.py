@@ -10,12 +10,13 @@ from penstock._matrix.csr import csr_array
 from penstock.dist._comm import run
 from penstock.dist._file import _look
 from penstock.dist._matrix import csr_array as dist_array
+from penstock.dist._wide.packed import is_packed_text
 
 
 def renumbered(path: Any) -> tuple[csr_array, tuple[int, int]] | None:
     """The rows and columns that have entries, numbered anew in order, and the shape that the file has; None for a file
     whose numbers have 32 bits, and for one that is not read in parts. Errors are those of `ps.dist.csr_array`."""
-    if _look(os.fspath(path)) is None:
+    if not is_packed_text(path) and _look(os.fspath(path)) is None:
         return None
 
     def read(comm: Any) -> tuple[csr_array, tuple[int, int]] | None:

@@ -10,7 +10,13 @@ import numpy as np
 
 import penstock as ps
 
-METHODS = {"cg": {}, "pipecg": {"M": "jacobi"}, "bicgstab": {}, "gmres": {"restart": 7}}
+METHODS = {
+    "cg": {},
+    "pipecg": {"M": "jacobi"},
+    "bicgstab": {},
+    "fgmres": {"restart": 7, "M": "chebyshev"},
+    "gmres": {"restart": 7},
+}
 RTOL = 1e-9
 
 
@@ -37,8 +43,9 @@ def main(folder, maxiter, kill=""):
             options = {**options, "callback": killed_after(20), "callback_type": "pr_norm"}
         elif method == "gmres":
             options = {**options, "callback": lambda _: None, "callback_type": "pr_norm"}
+        cycles = int(maxiter) // 8 if method == "fgmres" else int(maxiter)
         x, info = getattr(ps.dist.linalg, method)(
-            D, D.share(b), rtol=RTOL, maxiter=int(maxiter), checkpoint_every=6,
+            D, D.share(b), rtol=RTOL, maxiter=cycles, checkpoint_every=6,
             checkpoint=os.path.join(folder, method), **options,
         )  # fmt: skip
         residual = np.linalg.norm(a.to_scipy() @ D.collect(x) - b) / np.linalg.norm(b)
