@@ -7,6 +7,7 @@
 
 #include "penstock/core/reserve.hpp"
 #include "penstock/kernel/spgemm/spgemm.hpp"
+#include "penstock/kernel/spgemm/spgemm_few.hpp"
 #include "penstock/kernel/spgemm/spgemm_scan.hpp"
 #include "penstock/kernel/spgemm/spgemm_sort.hpp"
 #include "penstock/kernel/spgemm/spgemm_tiny.hpp"
@@ -16,7 +17,8 @@
 // may fall:
 //
 //   copy    the row has one entry: its row of B is copied, and there is nothing to add
-//   merge   there are at most 16 products: all are listed, ranked by comparing every pair, and added in their places
+//   merge   there are at most 16 products: all are listed, ranked by comparing every pair, and added in their places. With AVX2,
+//           but not AVX-512, at most 64: they are sorted in registers (spgemm_few.hpp)
 //   dense   every column of the window has a sum and a flag; used if that fits the second-level cache, or if the products are
 //           a large share of the window. The flags give the columns in order, without sorting
 //   hash    used otherwise: open addressing in a table that fits the first-level cache for most rows, and a radix sort of the
@@ -123,6 +125,8 @@ class RowProduct {
     }
     if (lists_ == 1 && options_.ascending) return copied(columns, values);
     const auto window = high_ - low_ + 1;
+    static const auto few = few_sort();
+    if (few && products_ <= kFew && window <= kFewColumns) return sorted_few(few, columns, values);
     if (products_ <= kTiny) return tiny(columns, values);
     if (window <= kDenseWindow || products_ >= window / kDenseShare) return dense(columns, values);
     return hashed(columns, values);
@@ -280,6 +284,26 @@ class RowProduct {
       if constexpr (kNumbers) values[at] = S::add(values[at], product[i]);
     }
     return different;
+  }
+
+  Offset sorted_few(FewSort sort, Index* columns, T* values) const {
+    std::uint32_t keys[kFew];
+    T expanded[kFew];
+    std::uint32_t n = 0;
+    const auto low = static_cast<Index>(low_);
+    each([&](Index c, T v) {
+      keys[n] = static_cast<std::uint32_t>(c - low) << kFewBits | n;
+      if constexpr (kNumbers) expanded[n] = v;
+      ++n;
+    });
+    sort(keys, static_cast<int>(n));
+    return summed(
+        products_,
+        [&](Offset i) {
+          const auto key = keys[i];
+          return std::pair(static_cast<Index>(key >> kFewBits) + low, kNumbers ? expanded[key % kFew] : T(1));
+        },
+        columns, values);
   }
 
   int column_bits() const { return std::bit_width(static_cast<std::uint64_t>(high_ - low_)); }

@@ -1,0 +1,14 @@
+#include "penstock/kernel/spgemm/spgemm_few.hpp"
+
+#include "penstock/core/config.hpp"
+#include "penstock/core/cpu_features.hpp"
+
+namespace penstock {
+
+FewSort few_sort() {
+  if constexpr (kSimdFamily == SimdFamily::x86)
+    if (simd_level() == Simd::avx2) return avx2::sort_few;
+  return nullptr;
+}
+
+}  // namespace penstock
