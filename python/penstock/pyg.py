@@ -14,6 +14,7 @@ Without a Data object, edges and features are in stores: `data = (ps.pyg.Feature
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
     Raises ValueError for attributes that are not there, and for both kinds with stores; TypeError for data of other
     types, and for `adj_t` that is PyTorch's own sparse tensor.
 
-    Random numbers come from PyTorch's (`torch.manual_seed`): every mini-batch draws anew, and workers differ.
+    Random numbers come from PyTorch's (`torch.manual_seed`): every mini-batch draws anew, and workers differ. All
+    threads draw (`ps.set_num_threads`); in a loader's worker it is as many as PyTorch has there, one unless set.
     """
 
     def __init__(
@@ -244,6 +246,10 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
                 self.num_nodes.update({t[0]: a.shape[0], t[2]: a.shape[1]})
 
     def _sample(self, seed: Any, seed_time: Any = None, **kwargs: Any) -> Any:
+        with _threads_of_process():
+            return self._drawn(seed, seed_time)
+
+    def _drawn(self, seed: Any, seed_time: Any) -> Any:
         random = int(torch.randint(2**62, ()))
         how: dict[str, Any] = {
             "replace": self.replace, "weighted": self.weighted, "disjoint": self.disjoint, "seed": random,
@@ -413,7 +419,8 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
         if array is None:
             return None
         if isinstance(attr.index, torch.Tensor | np.ndarray):
-            return _tensor(gather(array, _index_for(array, attr.index)))
+            with _threads_of_process():
+                return _tensor(gather(array, _index_for(array, attr.index)))
         part = array if attr.index is None else array[attr.index]
         return part if isinstance(part, torch.Tensor) else torch.from_numpy(np.array(part))
 
@@ -427,6 +434,13 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
     def get_all_tensor_attrs(self) -> list[Any]:
         """A TensorAttr for each array."""
         return [pyg_data.TensorAttr(group, name) for group, name in self._arrays]
+
+
+def _threads_of_process() -> Any:
+    """In a worker of a loader, as many threads as PyTorch gives it, which is one: workers share the CPUs."""
+    if torch.utils.data.get_worker_info() is None:
+        return nullcontext()
+    return _core.ThreadsHere(torch.get_num_threads())
 
 
 def _turned(t: Any) -> Any:

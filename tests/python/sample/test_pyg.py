@@ -87,6 +87,22 @@ def test_neighbor_loader_and_workers():
     assert all((b.n_id[b.edge_index] == data.edge_index[:, b.e_id]).all() for b in batches)
 
 
+def threads_that_draw(_):
+    with ps.pyg._threads_of_process():
+        return ps.num_threads()
+
+
+def test_workers_have_as_many_threads_as_pytorch_gives_them():
+    before = ps.num_threads()
+    ps.set_num_threads(3)
+    try:
+        assert threads_that_draw(None) == 3
+        loader = torch.utils.data.DataLoader(range(4), num_workers=2, collate_fn=threads_that_draw)
+        assert list(loader) == [1] * 4
+    finally:
+        ps.set_num_threads(before)
+
+
 def test_every_batch_draws_anew_and_pytorchs_seed_repeats_it():
     data = random_data(m=8000)
     sampler = ps.pyg.NeighborSampler(data, [4])
