@@ -296,9 +296,9 @@ def _fanouts(fanouts: Any, graphs: Mapping[EdgeType, Any]) -> dict[EdgeType, lis
             raise ValueError(
                 f"fanouts has the types {list(fanouts)}, A has {list(graphs)}: they must be the same"
             )
-        wanted = {t: _fanout_list(fanouts[t]) for t in graphs}
+        wanted = {t: fanout_list(fanouts[t]) for t in graphs}
     else:
-        wanted = dict.fromkeys(graphs, _fanout_list(fanouts))
+        wanted = dict.fromkeys(graphs, fanout_list(fanouts))
     if len({len(some) for some in wanted.values()}) > 1:
         raise ValueError(
             "fanouts has lists of several lengths: give every type of edges as many hops"
@@ -323,10 +323,11 @@ def _growth(wanted: Mapping[EdgeType, list[int]]) -> int:
     return most
 
 
-def _fanout_list(some: Any) -> list[int]:
+def fanout_list(some: Any, name: str = "fanouts") -> list[int]:
+    """Integers from -1 on, one a hop."""
     if isinstance(some, str) or not isinstance(some, (Sequence, np.ndarray)):
-        raise TypeError(f"fanouts={some!r} must be a sequence of integers, one a hop")
-    return [integer(f, f"fanouts[{i}]", -1, 2**31 - 1) for i, f in enumerate(some)]
+        raise TypeError(f"{name}={some!r} must be a sequence of integers, one a hop")
+    return [integer(f, f"{name}[{i}]", -1, 2**31 - 1) for i, f in enumerate(some)]
 
 
 def _times(

@@ -254,6 +254,42 @@ def test_graph_store_gives_back_what_it_was_given(layout):
     assert graph.remove_edge_index(edge_type=t, layout=layout) and not graph.get_all_edge_attrs()
 
 
+@pytest.mark.parametrize(
+    ("change", "how", "error", "match"),
+    [
+        ({}, {"num_neighbors": 3}, TypeError, "num_neighbors=3 must be a sequence"),
+        ({}, {"num_neighbors": [1.5]}, TypeError, r"num_neighbors\[0\]=1.5"),
+        ({}, {"num_neighbors": [1, -2]}, ValueError, r"num_neighbors\[1\]=-2"),
+        ({"w": torch.ones(5)}, {"weight_attr": "w"}, ValueError, r"shape \(5,\): .* each of 3"),
+        ({"w": torch.ones(3, 2)}, {"weight_attr": "w"}, ValueError, r"shape \(3, 2\)"),
+        ({"w": torch.ones(3) * 1j}, {"weight_attr": "w"}, TypeError, "complex64: give real"),
+        (
+            {"time": torch.arange(9)},
+            {"time_attr": "time"},
+            ValueError,
+            "9 numbers: .* each of 3 edges",
+        ),
+        ({"edge_index": torch.ones(1, 3).long()}, {}, TypeError, r"shape \(2, edges\), not .*1, 3"),
+        ({"edge_index": torch.ones(2, 3)}, {}, TypeError, "integers .* not torch.float32"),
+        ({"edge_index": torch.tensor([[0, 4], [1, 1]])}, {}, ValueError, "the source 4, .* are 4"),
+        ({"edge_index": torch.tensor([[0, 1], [1, -1]])}, {}, ValueError, "the destination -1"),
+    ],
+)
+def test_attributes_that_do_not_fit(change, how, error, match):
+    data = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=4)
+    for name, value in change.items():
+        data[name] = value
+    with pytest.raises(error, match=match):
+        ps.pyg.NeighborSampler(data, **{"num_neighbors": [1], **how})
+
+
+def test_stores_that_do_not_fit():
+    with pytest.raises(ValueError, match="the GraphStore has no edges"):
+        ps.pyg.NeighborSampler((ps.pyg.FeatureStore(), ps.pyg.GraphStore()), [1])
+    with pytest.raises(TypeError, match=r"features\['x'\]: give features\[group, name\]"):
+        ps.pyg.FeatureStore()["x"] = np.zeros((3, 2))
+
+
 def test_bad_arguments():
     data = random_data()
     with pytest.raises(TypeError, match="data is a str"):
