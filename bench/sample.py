@@ -1,4 +1,5 @@
-"""Samples and walks on the CPU: penstock against igraph, and node2vec against pecanpy where it is installed.
+"""Samples and walks on the CPU: penstock against igraph, and where they are installed against PyTorch Geometric
+(samples and loaders; it needs pyg-lib or torch-sparse) and pecanpy (node2vec).
 
 python bench/sample.py                          # everything: bench/results/sample.json
 python bench/sample.py --graphs rmat18 --out some.json
@@ -7,7 +8,8 @@ python bench/sample.py --quick                  # toy inputs
 Times are of one step (of walks) or one edge (of samples); rivals walk from a part of the vertices. Building a library's
 own graph is not timed. pecanpy is SparseOTF, which has no tables; its walks are timed without the strings that it makes
 of them. igraph needs a call a walk, which on large graphs costs more than the walk. Every step of ours is looked up in
-the graph.
+the graph. A loader makes mini-batches of 1024 seeds, or of 1024 edges, in this process, without features: the
+sampler beneath it is ours, or its own.
 """
 
 from __future__ import annotations
@@ -15,15 +17,18 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from lib import graphs, harness
+from lib.graph_checks import are_edges
 from lib.report import Report, add_options, show_table
+from rivals import pyg
 
 import penstock as ps
 
+SEEDS, LINKS = 8192, 4096
 LENGTH = 80
 SHARE = 2000  # vertices from which slow rivals walk
 CHOICES = ((0.5, 2.0), (4.0, 0.25))  # p and q of node2vec
@@ -35,15 +40,6 @@ def some(a: ps.csr_array, k: int) -> np.ndarray:
     return chosen
 
 
-def are_edges(a: ps.csr_array, rows: np.ndarray, columns: np.ndarray) -> float:
-    """0 where all are edges of the graph, as a check of the harness wants it."""
-    n = np.int64(a.shape[0])
-    edges = np.repeat(np.arange(n), np.diff(a.indptr)) * n + a.indices
-    wanted = rows * n + columns
-    at = np.minimum(np.searchsorted(edges, wanted), edges.size - 1)
-    return 0.0 if (edges[at] == wanted).all() else np.inf
-
-
 def ours(run: Callable[[], Any], check: Callable[[Any], float], count: int) -> harness.Contestant:
     return harness.Contestant("penstock", run, "ours", check=check, units=count)
 
@@ -53,14 +49,17 @@ def rival(name: str, run: Callable[[], int]) -> harness.Contestant:
     return harness.Contestant(name, run, check=lambda n: 0.0 if n > 0 else np.inf, units=run())
 
 
-def samples(a: ps.csr_array) -> harness.Contestant:
-    seeds = some(a, 8192)
+def samples(a: ps.csr_array, weighted: bool = False) -> harness.Contestant:
+    seeds = some(a, SEEDS)
+    if weighted:
+        weights = 1 - np.random.default_rng(2).random(a.nnz)
+        a = ps.csr_array((weights, a.indices, a.indptr), shape=a.shape)
 
     def check(s: Any) -> float:
         return are_edges(a, s.vertices[s.rows], s.vertices[s.columns])
 
     def run() -> Any:
-        return ps.sample.neighbors(a, seeds, [10, 10])
+        return ps.sample.neighbors(a, seeds, pyg.FANOUTS, weighted=weighted)
 
     return ours(run, check, run().edges.size)
 
@@ -109,12 +108,36 @@ def pecanpy_walks(a: ps.csr_array, p: float, q: float) -> harness.Contestant:
 Make = Callable[[], harness.Contestant]
 
 
+class Loaders:
+    """What PyTorch Geometric does with a graph, which is made at the first use, and kept."""
+
+    def __init__(self, a: ps.csr_array) -> None:
+        self._a = a
+
+    @cached_property
+    def _graph(self) -> pyg.Graph:
+        return pyg.Graph(self._a)
+
+    def samples(self) -> harness.Contestant:
+        return self._graph.samples(some(self._a, SEEDS))
+
+    def nodes(self, name: str) -> harness.Contestant:
+        return self._graph.nodes(name, some(self._a, SEEDS))
+
+    def links(self, name: str) -> harness.Contestant:
+        return self._graph.links(name, np.random.default_rng(3).permutation(self._a.nnz)[:LINKS])
+
+
 def cases(a: ps.csr_array) -> dict[str, tuple[Make, Make | None]]:
     """Penstock and its rival, by what is drawn."""
+    loaders = Loaders(a)
     found: dict[str, tuple[Make, Make | None]] = {
-        "neighbors 10, 10": (partial(samples, a), None),
+        "neighbors 10, 10": (partial(samples, a), loaders.samples),
+        "neighbors 10, 10, weighted": (partial(samples, a, weighted=True), None),
         "uniform walks": (partial(walks, a), partial(igraph_walks, a)),
     }
+    for what, make in (("NodeLoader", loaders.nodes), ("LinkNeighborLoader", loaders.links)):
+        found[what] = partial(make, "penstock"), partial(make, pyg.NAME)
     for p, q in CHOICES:
         both = partial(walks, a, p=p, q=q), partial(pecanpy_walks, a, p, q)
         found[f"node2vec p={p:g} q={q:g}"] = both
@@ -125,7 +148,13 @@ def run_graph(g: graphs.Graph, args: argparse.Namespace, report: Report) -> None
     a = ps.csr_array(g.pattern.astype(bool))
     settings = harness.Settings(args.repeats, args.turn_seconds, warm_turns=False)
     for what, (make, make_rival) in cases(a).items():
-        contestants = [make()]
+        if not any(text in what for text in args.cases.split(",")):
+            continue
+        try:
+            contestants = [make()]
+        except ImportError as e:  # a loader is PyTorch Geometric's, whoever draws
+            report.skip(what, str(e))
+            continue
         try:
             contestants += [make_rival()] if make_rival else []
         except (ImportError, AttributeError) as e:  # pecanpy asks NumPy 2 for names that are gone
@@ -160,6 +189,9 @@ def main() -> int:
     )
     add_options(parser, turn_seconds=0.0)
     parser.add_argument("--graphs", default="rmat18,soc-Slashdot0902,road-moscow")
+    parser.add_argument(
+        "--cases", default="", help="those whose names have one of these texts, as neighbors,Loader"
+    )
     args = parser.parse_args()
     threads = args.threads or len(os.sched_getaffinity(0))
     ps.set_num_threads(threads)

@@ -142,6 +142,15 @@ def cores(graph: Graph) -> np.ndarray:
     return found
 
 
+def are_edges(a: Any, rows: np.ndarray, columns: np.ndarray) -> float:
+    """Whether all are entries of a csr_array whose rows ascend."""
+    n = np.int64(a.shape[1])
+    edges = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr)) * n + a.indices
+    wanted = rows * n + columns
+    at = np.minimum(np.searchsorted(edges, wanted), edges.size - 1)
+    return RIGHT if (edges[at] == wanted).all() else WRONG
+
+
 def reached_edges(graph: Graph, levels: list[np.ndarray]) -> float:
     """Edges of the visited vertices, on average over the sources; an undirected one counts once."""
     share = 0.5 if graph.undirected else 1.0

@@ -17,7 +17,8 @@ from lib import results
 ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = (
     "penstock", "numpy", "scipy", "mkl", "python-graphblas", "suitesparse-graphblas", "polars",
-    "pandas", "pyarrow", "networkit", "igraph", "pyamg", "torch",
+    "pandas", "pyarrow", "networkit", "igraph", "pyamg", "torch", "torch-geometric", "pyg-lib",
+    "torch-sparse",
 )  # fmt: skip
 
 

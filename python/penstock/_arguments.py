@@ -71,6 +71,31 @@ def unmasked(some: Any, name: str) -> Any:
     return some
 
 
+def not_integers(given: Any, numbers: np.ndarray, name: str) -> Exception:
+    """The error for what should be integers of one dimension: `given`, which are `numbers` as an array.
+
+    >>> not_integers([[1]], np.array([[1]]), "seeds")
+    TypeError('seeds has shape (1, 1): give integers of one dimension, as seeds.ravel() has')
+    """
+    kind = numbers.dtype.kind
+    if given is None or isinstance(given, (str, bytes, bool, float, complex)):
+        return TypeError(f"{name}={given!r} must be integers")
+    if kind in "iu":
+        return TypeError(
+            f"{name} has shape {numbers.shape}: give integers of one dimension, as {name}.ravel() has"
+        )
+    if kind == "O" and numbers.ndim == 1 and all(type(n) is int for n in numbers):
+        beyond = next(i for i, n in enumerate(numbers) if not -(2**63) <= n < 2**63)
+        return ValueError(f"{name}[{beyond}]={numbers[beyond]} is beyond int64")
+    remedies = {
+        "b": f": np.flatnonzero({name}) has the places of a mask",
+        "f": f": {name}.astype(np.int64) makes integers of them",
+    }
+    return TypeError(
+        f"{name} must be integers, not {numbers.dtype} of shape {numbers.shape}{remedies.get(kind, '')}"
+    )
+
+
 def seed_number(seed: Any) -> int:
     """An integer from 0 to 2^64 - 1."""
     return integer(seed, "seed", 0, 2**64 - 1)
@@ -82,6 +107,8 @@ def real(value: Any, name: str, allowed: str, ok: Any) -> float:
         number = float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name}={value!r} is not a number") from None
-    if not (math.isfinite(number) and ok(number)):
+    if not math.isfinite(number):
+        raise ValueError(f"{name}={value!r} is not finite: give a number {allowed}")
+    if not ok(number):
         raise ValueError(f"{name}={value!r} must be a number {allowed}")
     return number

@@ -14,6 +14,7 @@ Without a Data object, edges and features are in stores: `data = (ps.pyg.Feature
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,10 @@ from penstock._arguments import flag
 from penstock._arrays.tensors import torch_layout
 from penstock._matrix.csr import csr_array
 from penstock._matrix.given import as_matrix
-from penstock._plan.place import empty
 from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import chosen_gpu
 from penstock.csgraph._graph import incoming
-from penstock.sample._arguments import int64s
+from penstock.sample import _pyg_checks as checks
 from penstock.sample.features import gather
 from penstock.sample.subgraphs import neighbors
 
@@ -37,6 +37,8 @@ try:
     from torch_geometric import sampler as pyg_sampler
     from torch_geometric.sampler.neighbor_sampler import edge_sample, node_sample
     from torch_geometric.sampler.utils import to_csc
+
+    from penstock.sample._pyg_arrays import as_tensor, index_for, pinned_times, times_of
 except ImportError as e:
     raise ImportError("ps.pyg needs PyTorch Geometric: pip install torch torch_geometric") from e
 
@@ -69,10 +71,13 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         GraphStore stay in the GPU's memory or in pinned memory, and are pinned if they are elsewhere. Times are pinned.
         None: the GPU where the edges are, or the CPU.
 
-    Raises ValueError for attributes that are not there, and for both kinds with stores; TypeError for data of other
-    types, and for `adj_t` that is PyTorch's own sparse tensor.
+    Raises ValueError for attributes that are not there, or have another length than the edges or vertices, and for both
+    kinds with stores, for edges outside the vertices, a GraphStore without edges, and fanouts below -1; TypeError for
+    data of other types, an edge_index that is no integers of shape (2, edges), complex weights, fanouts that are no
+    lists of integers, and for `adj_t` that is PyTorch's own sparse tensor. Sampling raises as `ps.sample.neighbors`.
 
-    Random numbers come from PyTorch's (`torch.manual_seed`): every mini-batch draws anew, and workers differ.
+    Random numbers come from PyTorch's (`torch.manual_seed`): every mini-batch draws anew, and workers differ. All
+    threads draw (`ps.set_num_threads`); in a loader's worker it is as many as PyTorch has there, one unless set.
     """
 
     def __init__(
@@ -86,6 +91,7 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         time_attr: str | None = None,
         device: Any = None,
     ) -> None:
+        checks.require_fanouts(num_neighbors)
         self.num_neighbors = pyg_sampler.NumNeighbors(num_neighbors)
         self.replace = flag(replace, "replace")
         self._disjoint = flag(disjoint, "disjoint")
@@ -104,13 +110,12 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             self._from_stores(data)
         elif isinstance(data, pyg_data.HeteroData):
             self.num_nodes: Any = {t: data[t].num_nodes for t in data.node_types}
-            sources = {t: self.num_nodes[t[0]] for t in data.edge_types}
             for t in data.edge_types:
-                self._add(t, data[t], sources[t], weight_attr)
+                self._add(t, data[t], self.num_nodes[t[0]], self.num_nodes[t[2]], weight_attr)
             self._add_times(data, time_attr)
         elif isinstance(data, pyg_data.Data):
             self.num_nodes = data.num_nodes
-            self._add(_ONE, data, data.num_nodes, weight_attr)
+            self._add(_ONE, data, self.num_nodes, self.num_nodes, weight_attr)
             self._add_times(data, time_attr)
         else:
             raise TypeError(
@@ -128,7 +133,7 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         if gpu is None:
             return
         if self._edge_times is not None:
-            self._edge_times = {t: _pinned(x) for t, x in self._edge_times.items()}
+            self._edge_times = {t: pinned_times(x) for t, x in self._edge_times.items()}
         for key, a in self._into.items():
             # What `_add` has made is in host memory; stores have matrices that stay where they are.
             if a.place not in ("device", "pinned"):
@@ -173,7 +178,9 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             index, self._sample, self.num_nodes, self.disjoint, self.node_time, neg_sampling
         )
 
-    def _add(self, key: Any, store: Any, sources: int, weight_attr: str | None) -> None:
+    def _add(
+        self, key: Any, store: Any, sources: int, destinations: int, weight_attr: str | None
+    ) -> None:
         """Keeps the edges of one type by their ends."""
         if torch_layout(getattr(store, "adj_t", None)):
             raise TypeError(
@@ -182,9 +189,11 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             )
         if weight_attr is not None and weight_attr not in store:
             raise ValueError(f"weight_attr={weight_attr!r} is no attribute of the edges{_of(key)}")
+        checks.require_edges(store, sources, destinations, _of(key))
         colptr, row, perm = to_csc(store, device="cpu")
         values = None
         if weight_attr is not None:
+            checks.require_weights(store[weight_attr], row.numel(), weight_attr, _of(key))
             weights = store[weight_attr].reshape(-1)
             values = (weights.cpu() if perm is None else weights.cpu()[perm]).numpy()
             values = values.astype(np.float32 if values.dtype == np.float32 else np.float64)
@@ -215,11 +224,14 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
             for key, a in self._into.items():
                 times = self.node_time.get(key[0]) if self.is_hetero else self.node_time
                 if times is not None:
-                    self._edge_times[key] = _times(times)[a.indices]
+                    flat = times_of(times)
+                    checks.require_times(flat, a.shape[1], time_attr, f"vertices{_of(key[0])}")
+                    self._edge_times[key] = flat[a.indices]
         else:
             for key, times in found.items():
                 perm = self._perm[key]
-                flat = _times(times)
+                flat = times_of(times)
+                checks.require_times(flat, self._into[key].nnz, time_attr, f"edges{_of(key)}")
                 self._edge_times[key] = flat if perm is None else flat[perm.numpy()]
 
     def _from_stores(self, data: tuple[Any, ...]) -> None:
@@ -231,6 +243,10 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         if not isinstance(graph, GraphStore):
             raise TypeError(
                 f"the second store is a {type(graph).__name__}: give a ps.pyg.GraphStore"
+            )
+        if not graph.matrices:
+            raise ValueError(
+                "the GraphStore has no edges: set graph.matrices[None], or [source, relation, destination]"
             )
         matrices = {t: as_matrix(a, "GraphStore") for t, a in graph.matrices.items()}
         for t, a in matrices.items():
@@ -244,6 +260,10 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
                 self.num_nodes.update({t[0]: a.shape[0], t[2]: a.shape[1]})
 
     def _sample(self, seed: Any, seed_time: Any = None, **kwargs: Any) -> Any:
+        with _threads_of_process():
+            return self._drawn(seed, seed_time)
+
+    def _drawn(self, seed: Any, seed_time: Any) -> Any:
         random = int(torch.randint(2**62, ()))
         how: dict[str, Any] = {
             "replace": self.replace, "weighted": self.weighted, "disjoint": self.disjoint, "seed": random,
@@ -274,9 +294,9 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
         )
         if not self.is_hetero:
             return pyg_sampler.SamplerOutput(
-                node=_tensor(S.vertices[""]), row=_tensor(S.columns[_ONE]), col=_tensor(S.rows[_ONE]),
-                edge=_tensor(S.edges[_ONE]) if _ONE in self._perm else None,
-                batch=_tensor(S.batch[""]) if self.disjoint else None,
+                node=as_tensor(S.vertices[""]), row=as_tensor(S.columns[_ONE]), col=as_tensor(S.rows[_ONE]),
+                edge=as_tensor(S.edges[_ONE]) if _ONE in self._perm else None,
+                batch=as_tensor(S.batch[""]) if self.disjoint else None,
                 num_sampled_nodes=S.vertices_per_hop[""], num_sampled_edges=S.edges_per_hop[_ONE],
             )  # fmt: skip
         return self._hetero_output(S, types)
@@ -305,16 +325,16 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
     def _hetero_output(self, S: Any, types: list[Any]) -> Any:
         # Types of vertices without edges have no part in the sample.
         absent = [t for t in self.num_nodes if t not in S.vertices]
-        node = {t: _tensor(x) for t, x in S.vertices.items()}
+        node = {t: as_tensor(x) for t, x in S.vertices.items()}
         node.update({t: torch.empty(0, dtype=torch.long, device=self._device) for t in absent})
         hops = len(next(iter(S.vertices_per_hop.values())))
-        edge = {t: _tensor(S.edges[_turned(t)]) if t in self._perm else None for t in types}
+        edge = {t: as_tensor(S.edges[_turned(t)]) if t in self._perm else None for t in types}
         return pyg_sampler.HeteroSamplerOutput(
             node=node,
-            row={t: _tensor(S.columns[_turned(t)]) for t in types},
-            col={t: _tensor(S.rows[_turned(t)]) for t in types},
+            row={t: as_tensor(S.columns[_turned(t)]) for t in types},
+            col={t: as_tensor(S.rows[_turned(t)]) for t in types},
             edge=edge,
-            batch={t: _tensor(x) for t, x in S.batch.items()} if self.disjoint else None,
+            batch={t: as_tensor(x) for t, x in S.batch.items()} if self.disjoint else None,
             num_sampled_nodes={**S.vertices_per_hop, **{t: [0] * hops for t in absent}},
             num_sampled_edges={t: S.edges_per_hop[_turned(t)] for t in types},
         )
@@ -327,8 +347,8 @@ class NeighborSampler(pyg_sampler.BaseSampler):  # type: ignore[misc]
                 raise ValueError(
                     "seeds without a time: give the loader input_time, or edge_label_time"
                 )
-            return _times(times)[_times(seeds)]
-        return _times(given)
+            return times_of(times)[times_of(seeds)]
+        return times_of(given)
 
 
 class GraphStore(pyg_data.GraphStore):  # type: ignore[misc]
@@ -370,7 +390,7 @@ class GraphStore(pyg_data.GraphStore):  # type: ignore[misc]
             a = a.T.formed()
         # Copies: a tensor may be written, our arrays may not.
         ptr = torch.from_numpy(a.indptr.copy())
-        to = _tensor(a.indices.astype(np.int64))
+        to = as_tensor(a.indices.astype(np.int64))
         if edge_attr.layout.value == "coo":
             return torch.repeat_interleave(torch.arange(a.shape[0]), ptr.diff()), to
         return (to, ptr) if edge_attr.layout.value == "csc" else (ptr, to)
@@ -399,6 +419,10 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
 
     def __setitem__(self, key: tuple[Any, str], array: Any) -> None:
         """`features[group, name] = array`; the array is shared."""
+        if not isinstance(key, tuple) or len(key) < 2:
+            raise TypeError(
+                f"features[{key!r}]: give features[group, name], and None as the only group"
+            )
         group, name = key[:2]
         self._arrays[group, name] = array
 
@@ -413,7 +437,8 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
         if array is None:
             return None
         if isinstance(attr.index, torch.Tensor | np.ndarray):
-            return _tensor(gather(array, _index_for(array, attr.index)))
+            with _threads_of_process():
+                return as_tensor(gather(array, index_for(array, attr.index)))
         part = array if attr.index is None else array[attr.index]
         return part if isinstance(part, torch.Tensor) else torch.from_numpy(np.array(part))
 
@@ -429,44 +454,18 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
         return [pyg_data.TensorAttr(group, name) for group, name in self._arrays]
 
 
+def _threads_of_process() -> Any:
+    """In a worker of a loader, as many threads as PyTorch gives it, which is one: workers share the CPUs."""
+    if torch.utils.data.get_worker_info() is None:
+        return nullcontext()
+    return _core.ThreadsHere(torch.get_num_threads())
+
+
 def _turned(t: Any) -> Any:
     """The type of the edges walked against their direction."""
     return t[::-1]
 
 
-def _tensor(x: Any) -> Any:
-    """What samples and rows are in, as a tensor: NumPy's arrays, or tensors already."""
-    return torch.from_numpy(x) if isinstance(x, np.ndarray) else x
-
-
 def _of(key: Any) -> str:
     """The type of the edges, for errors."""
-    return "" if key == _ONE else f" of {key}"
-
-
-def _times(x: Any) -> np.ndarray:
-    """Numbers in host memory, in one dimension: of a tensor, or NumPy's."""
-    found: np.ndarray = x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
-    return found.reshape(-1)
-
-
-def _pinned(times: np.ndarray) -> np.ndarray:
-    """Integers where a GPU reads them in place."""
-    if times.dtype.kind not in "iu":
-        return times  # dates, and what the first sample refuses
-    numbers = int64s(times, "time")
-    made = empty(numbers.shape, np.int64, "pinned")
-    made[:] = numbers
-    return made
-
-
-def _index_for(array: Any, index: Any) -> Any:
-    """The wanted rows on the side from which the array's can be read."""
-    if isinstance(array, torch.Tensor) and array.is_cuda:
-        return torch.as_tensor(index, device=array.device).contiguous()
-    if not isinstance(index, torch.Tensor) or not index.is_cuda:
-        return index
-    pinned = (
-        array.is_pinned() if isinstance(array, torch.Tensor) else _core.memory_of(array) == "pinned"
-    )
-    return index.contiguous() if pinned else index.cpu()
+    return "" if key in (_ONE, "") else f" of {key}"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arguments import integer
+from penstock._arguments import integer, not_integers
 from penstock._arrays.convert import MAX_COLS, as_array, as_type
 from penstock._matrix.csr import csr_array
 
@@ -18,10 +18,10 @@ def ends(some: Any, name: str) -> np.ndarray:
     if numbers.size == 0:
         numbers = numbers.astype(np.int64)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers, not {numbers.dtype} of shape {numbers.shape}")
+        raise not_integers(some, numbers, name)
     if numbers.dtype == np.uint64 and numbers.size and numbers.max() > np.iinfo(np.int64).max:
         at = int(numbers.argmax())
-        raise ValueError(f"{name}[{at}] = {numbers[at]} is beyond the vertices")
+        raise ValueError(f"{name}[{at}]={numbers[at]} is beyond int64")
     return np.ascontiguousarray(numbers, np.int32 if numbers.dtype == np.int32 else np.int64)
 
 
@@ -74,7 +74,7 @@ def keys_of(u: np.ndarray, v: np.ndarray, vertices: int) -> np.ndarray:
         bad = (some < 0) | (some >= vertices)
         if bad.any():
             at = int(bad.argmax())
-            raise ValueError(f"{name}[{at}] = {some[at]} is outside a graph of {vertices} vertices")
+            raise ValueError(f"{name}[{at}]={some[at]} is outside a graph of {vertices} vertices")
     return u.astype(np.uint64) << np.uint64(32) | v.astype(np.uint64) << np.uint64(1)
 
 

@@ -16,11 +16,20 @@ from penstock._matrix.csr import csr_array
 _REPLACED = "has been replaced since this graph was opened: save G.to_csr() under another name"
 
 
+def _named(path: Any) -> str:
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        raise TypeError(f"path={path!r} is no path: give the name of a store's folder")
+    name = os.fsdecode(path)
+    if not name:
+        raise ValueError(f"path={path!r} is empty: give the name of a store's folder")
+    return name
+
+
 class Stored:
     """A store that is open for changes, and its log."""
 
     def __init__(self, path: Any, directed: bool) -> None:
-        self.path = os.path.realpath(os.fspath(path))  # wherever the process goes
+        self.path = os.path.realpath(_named(path))  # wherever the process goes
         self._directed, self._owner = directed, os.getpid()
         self._doubt: str | None = None  # why nobody knows which log is the store's
         open_store(self.path)  # before a folder is made beside nothing

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import flag
 from penstock._dynamic import edges
 from penstock._dynamic.base import as_base
 from penstock._dynamic.compaction import Compaction
@@ -46,8 +47,8 @@ class DynamicGraph(Changing):
     `G @ x`, `G.T @ x`, `csgraph.bfs` and weak `csgraph.connected_components` read rows where they are. Every other
     function of a matrix reads `to_csr()`, a copy that is made once a change.
 
-    Raises ValueError for a matrix that is not square, and with directed=False for one that is not symmetric;
-    PlacementError for one in a GPU's memory.
+    Raises ValueError for a matrix that is not square, and with directed=False for one that is not symmetric; TypeError
+    for what is no matrix, and for a `directed` that is no bool; PlacementError for one in a GPU's memory.
 
     >>> import penstock as ps
     >>> G = ps.DynamicGraph(ps.csr_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(4, 4)))
@@ -63,6 +64,7 @@ class DynamicGraph(Changing):
     __array_ufunc__ = None  # x @ G is ours
 
     def __init__(self, A: Any, *, directed: bool = True) -> None:
+        directed = flag(directed, "directed")
         base = as_base(A, directed)
         self._hold(State(base, base.shape[0], directed), None)
 
@@ -82,7 +84,8 @@ class DynamicGraph(Changing):
         by SIGKILL, the next opening finds all batches whose calls had returned, and perhaps the one that was going on.
         `ps.open(path)` maps the store alone, as it was at the last `compact`.
 
-        path : the folder of a store
+        path : str or path-like
+            The folder of a store.
         directed : bool
             As for the class, and as when the log was begun.
 
@@ -103,7 +106,7 @@ class DynamicGraph(Changing):
         2
         >>> folder.cleanup()
         """
-        store = Stored(path, directed)
+        store = Stored(path, flag(directed, "directed"))
         try:
             base = as_base(store.take_base(), directed)
             self = cls.__new__(cls)
@@ -124,11 +127,13 @@ class DynamicGraph(Changing):
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(n, n) for n vertices."""
         n = self._state.vertices
         return n, n
 
     @property
     def dtype(self) -> np.dtype:
+        """The type of the values: bool for a pattern."""
         return self._state.base.dtype
 
     @property
@@ -165,7 +170,13 @@ class DynamicGraph(Changing):
         return (rows.nnz + loops) // 2
 
     def has_edges(self, rows: Any, cols: Any) -> np.ndarray:
-        """Whether there is an edge from rows[i] to cols[i], as an array of bool. ValueError for an end outside."""
+        """Whether there is an edge from rows[i] to cols[i], as an array of bool of shape (k,).
+
+        rows, cols : integers of shape (k,)
+
+        Raises ValueError for an end outside the vertices, and for lengths that differ; TypeError for what is no
+        integer.
+        """
         state = self._state
         found = state.has(edges.keys_of(*edges.pair(rows, cols), state.vertices))
         return np.asarray(found).view(np.bool_)
@@ -188,8 +199,9 @@ class DynamicGraph(Changing):
         values : numbers of shape (k,), or one for all; 1 where it is None. They become the graph's type, as by astype.
             Of a pattern none are given.
 
-        Raises ValueError, and changes nothing, for an end outside the vertices (`add_vertices` adds some) and for
-        values of a pattern; TypeError for what is no integer or number; OSError where the log cannot be written.
+        Raises ValueError, and changes nothing, for an end outside the vertices (`add_vertices` adds some), for lengths
+        that differ, for values of a pattern, and where the graph is closed; TypeError for what is no integer or number,
+        and for complex values of a graph that is not; OSError where the log cannot be written.
         """
         self.update(add=(rows, cols, values))
 
@@ -201,6 +213,8 @@ class DynamicGraph(Changing):
         missing : "raise" or "ignore"
             What becomes of edges that are not there: ValueError that names the first one, and nothing is removed; or
             they are left out of the count, as NetworkX's `remove_edges_from` does.
+
+        Raises as `add_edges` does.
         """
         return self.update(remove=(rows, cols), missing=missing)
 
@@ -211,6 +225,8 @@ class DynamicGraph(Changing):
         add : (rows, cols) or (rows, cols, values), optional; see `add_edges`
         remove : (rows, cols), optional; see `remove_edges`
         missing : "raise" or "ignore", as for `remove_edges`
+
+        Raises as both do, and then has changed nothing.
 
         >>> import penstock as ps
         >>> G = ps.DynamicGraph(ps.csr_array(([True], ([0], [1])), shape=(3, 3)), directed=True)
@@ -241,7 +257,8 @@ class DynamicGraph(Changing):
         return removed
 
     def add_vertices(self, count: int) -> int:
-        """Adds vertices without edges, and returns the number of the first one."""
+        """Adds `count` vertices without edges, and returns the number of the first one. ValueError for a count below 0,
+        or where there would be more than 2^31 - 1 vertices; TypeError for one that is no integer."""
         with self._changing():
             first = self._state.vertices
             self.resize(first + edges.number_of_vertices(count, "count", 0))
@@ -353,8 +370,9 @@ class DynamicGraph(Changing):
         one's place in one step; each is on the disk before the next. Changes wait from the writing of that log until
         the
         old store's files are removed. Arrays that others have mapped live on. The new matrix is in memory as a whole
-        while it is written.
+        while it is written. ValueError where the graph is closed.
         """
+        background = flag(background, "background")
         work, started = Compaction(), False
         try:
             while (running := self._claim(work)) is not work:
@@ -446,7 +464,8 @@ class DynamicGraph(Changing):
 def _parts(given: Any, name: str, lengths: tuple[int, ...]) -> tuple[Any, ...]:
     if not isinstance(given, (tuple, list)) or len(given) not in lengths:
         more = " or (rows, cols, values)" if 3 in lengths else ""
-        raise TypeError(f"{name}={type(given).__name__}: give (rows, cols){more}")
+        what = f" and length {len(given)}" if isinstance(given, (tuple, list)) else ""
+        raise TypeError(f"{name} is of type {type(given).__name__}{what}: give (rows, cols){more}")
     return tuple(given)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import not_integers
 from penstock._arrays.convert import as_array, is_dense
 from penstock._matrix.changing import Changing
 from penstock._matrix.csr import csr_array
@@ -62,7 +63,7 @@ def vertices(graph: csr_array, some: Any, name: str = "sources") -> np.ndarray:
     """Vertex numbers as an int32 array, each checked."""
     numbers = np.atleast_1d(np.asarray(some))
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-        raise TypeError(f"{name} must be integers, not {numbers.dtype} of shape {numbers.shape}")
+        raise not_integers(some, numbers, name)
     outside = (numbers < 0) | (numbers >= graph.shape[0])
     if outside.any():
         raise ValueError(

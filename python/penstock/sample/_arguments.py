@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
-from penstock._arguments import unmasked
+from penstock._arguments import not_integers, unmasked
 from penstock._arrays.convert import as_array
 from penstock._arrays.tensors import is_tensor
 from penstock._matrix.csr import csr_array
@@ -22,7 +22,7 @@ def int64s(some: Any, name: str) -> np.ndarray:
     if numbers.size == 0:
         numbers = numbers.astype(np.int64)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be integers, not {numbers.dtype} of shape {numbers.shape}")
+        raise not_integers(some, numbers, name)
     if numbers.dtype.kind == "u" and numbers.dtype.itemsize == 8 and numbers.size:
         at = int(numbers.argmax())
         if numbers[at] > np.iinfo(np.int64).max:

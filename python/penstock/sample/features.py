@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from penstock import _core
+from penstock._arguments import unmasked
 from penstock._arrays.device import is_on_gpu
 from penstock._arrays.tensors import is_tensor
 from penstock.sample._arguments import int64s
@@ -21,7 +22,7 @@ def gather(features: Any, ids: Any, out: Any = None) -> Any:
     ----------
     features : array of shape (n, ...), of any type of fixed size
         Of NumPy, a memory-mapped file (`np.load(path, mmap_mode="r")`), or a tensor of PyTorch on the CPU, also of
-        bfloat16 or float8. The bytes of a row must lie side by side; rows may have any distance. Rows of a
+        bfloat16 or float8. The bytes of a row must lie side by side; rows may have any distance, and ascend. Rows of a
         memory-mapped file are read in the order of their addresses. For ids on a GPU: an array on that GPU, or in
         pinned memory (`ps.empty(shape, dtype, ps.pinned)`, `tensor.pin_memory()`), of which the GPU reads the wanted
         rows in place.
@@ -36,10 +37,10 @@ def gather(features: Any, ids: Any, out: Any = None) -> Any:
     their library there: the call waits for the ids, and queues the copies on the library's stream, so that features
     must stay as they are until they are done.
 
-    Raises ValueError for an id outside (negative ones, too), or an `out` that does not fit; TypeError for ids that
-    are no integers, features of Python objects, and tensors that require a gradient, or that a flag conjugates or
-    negates; PlacementError, with the remedy, for features that the GPU cannot read, or on a GPU with ids in host
-    memory.
+    Raises ValueError for an id outside (negative ones, too), rows whose bytes lie apart, masked entries, or an `out`
+    that does not fit or shares memory with features; TypeError for ids that are no integers of one dimension, features
+    of Python objects, and tensors that require a gradient, or that a flag conjugates or negates; PlacementError, with
+    the remedy, for features that the GPU cannot read, or on a GPU with ids in host memory.
 
     >>> import numpy as np, penstock as ps
     >>> ps.sample.gather(np.arange(6.0).reshape(3, 2), [2, 0, 2])
@@ -53,10 +54,11 @@ def gather(features: Any, ids: Any, out: Any = None) -> Any:
         raise _core.PlacementError(
             "features are on a GPU and ids in host memory: give ids as an array on that GPU"
         )
-    x, kind = host_rows(features, "features")
+    x, kind = host_rows(unmasked(features, "features"), "features")
     if x.ndim == 0 or x.dtype.hasobject:
         raise TypeError(
-            f"features of type {x.dtype} and {x.ndim} dimensions have no rows that can be copied"
+            f"features of type {x.dtype} and {x.ndim} dimensions have no rows that can be copied: give an array of "
+            "numbers of shape (n, ...)"
         )
     numbers = int64s(ids, "ids")
     shape = (numbers.size, *x.shape[1:])
@@ -83,7 +85,10 @@ def _checked_out(out: Any, shape: tuple[int, ...], dtype: np.dtype, kind: Any) -
         if kind is None
         else f"tensor of shape {shape} and type {kind}"
     )
-    raise ValueError(f"out must be a C-contiguous {what} that can be written")
+    found = f"of shape {out.shape} and type {out.dtype}" if hasattr(out, "dtype") else "no array"
+    raise ValueError(
+        f"out must be a C-contiguous {what} that can be written; the {type(out).__name__} given is {found}"
+    )
 
 
 def _rows_as_bytes(x: np.ndarray) -> np.ndarray:
@@ -93,7 +98,8 @@ def _rows_as_bytes(x: np.ndarray) -> np.ndarray:
         return np.empty((x.shape[0], 0), np.uint8)
     if not x[:1].flags.c_contiguous or x.strides[0] < 0:
         raise ValueError(
-            "the bytes of a row of features must lie side by side: use np.ascontiguousarray"
+            f"features of shape {x.shape} have steps of {x.strides} bytes, and the bytes of a row must lie side by "
+            "side, in rows that ascend: give np.ascontiguousarray(features)"
         )
     return x.reshape(x.shape[0], size // x.itemsize).view(np.uint8)
 

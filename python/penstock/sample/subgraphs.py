@@ -87,7 +87,7 @@ def neighbors(
         gives all of them.
     weighted : bool
         Edges are drawn in proportion to their values, without replacement one after the other. Edges of weight 0 are
-        never drawn. A pattern has weights 1.
+        never drawn; a vertex with fewer others than are wanted gives all of these. A pattern has weights 1.
     disjoint : bool
         Every seed gets a sample of its own: vertices that several have found come once for each. Is so with `time`.
     time : integers or datetime64, one an edge (as `A.data`), or a dict of them by the type of edge, optional
@@ -111,10 +111,15 @@ def neighbors(
     Subgraph, or HeteroSubgraph for a dict of matrices. The same for any number of threads, and for a GPU. It has arrays
     of the seeds' library, on the same GPU, where the seeds are there.
 
-    Raises ValueError for a seed outside the graph, one that names the edge for a weight that was read and is negative,
-    NaN or infinite, and for a time that is NaT or beyond int64; TypeError for what is no integer, and for dates beside
-    integers; MemoryError for a hop on the CPU that may draw more edges than the free memory holds; PlacementError, with
-    the remedy, for entries that the GPU, or the CPU, cannot read.
+    Raises ValueError for a matrix that is not square, a seed outside the graph, types that do not agree, complex
+    entries, weights of a vertex that add up to more than a float64 holds (with `replace`), one that names the edge
+    for a weight that was read and is negative, NaN or infinite, and for a time that is NaT or beyond int64; TypeError
+    for what is no integer, or no bool, and for dates beside integers; MemoryError for a hop on the CPU that may draw
+    more edges than the free memory holds; PlacementError, with the remedy, for entries that the GPU, or the CPU,
+    cannot read.
+
+    Subsets are drawn by Floyd's method (Bentley, Floyd 1987), weighted ones by the smallest of exponential keys
+    (Efraimidis, Spirakis 2006).
 
     PyTorch Geometric calls the edges into a vertex its neighbours: give the transpose for its sense, as `ps.pyg` does.
 
@@ -291,9 +296,9 @@ def _fanouts(fanouts: Any, graphs: Mapping[EdgeType, Any]) -> dict[EdgeType, lis
             raise ValueError(
                 f"fanouts has the types {list(fanouts)}, A has {list(graphs)}: they must be the same"
             )
-        wanted = {t: _fanout_list(fanouts[t]) for t in graphs}
+        wanted = {t: fanout_list(fanouts[t]) for t in graphs}
     else:
-        wanted = dict.fromkeys(graphs, _fanout_list(fanouts))
+        wanted = dict.fromkeys(graphs, fanout_list(fanouts))
     if len({len(some) for some in wanted.values()}) > 1:
         raise ValueError(
             "fanouts has lists of several lengths: give every type of edges as many hops"
@@ -318,10 +323,11 @@ def _growth(wanted: Mapping[EdgeType, list[int]]) -> int:
     return most
 
 
-def _fanout_list(some: Any) -> list[int]:
+def fanout_list(some: Any, name: str = "fanouts") -> list[int]:
+    """Integers from -1 on, one a hop."""
     if isinstance(some, str) or not isinstance(some, (Sequence, np.ndarray)):
-        raise TypeError(f"fanouts={some!r} must be a sequence of integers, one a hop")
-    return [integer(f, f"fanouts[{i}]", -1, 2**31 - 1) for i, f in enumerate(some)]
+        raise TypeError(f"{name}={some!r} must be a sequence of integers, one a hop")
+    return [integer(f, f"{name}[{i}]", -1, 2**31 - 1) for i, f in enumerate(some)]
 
 
 def _times(

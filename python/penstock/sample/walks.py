@@ -65,7 +65,9 @@ def random_walks(
     without edges (or without one of positive weight) a walk is -1. Walk i depends on the seed, i and its start alone,
     not on the number of threads, nor on whether a GPU does it.
 
-    Raises ValueError for starts outside, and one that names the edge for a weight that is negative, NaN or infinite;
+    Raises ValueError for a matrix that is not square, starts outside, complex entries, weights of a vertex that add up
+    to more than a float64 holds, one that names the edge for a weight that is negative, NaN or infinite, numbers out
+    of their range, and p or q for rows that do not ascend; TypeError for starts and a length that are no integers;
     PlacementError, with the remedy, for entries that the GPU cannot read.
 
     Edges are drawn by rejection (KnightKing: Yang et al., SOSP 2019); a thread of the CPU moves 64 walkers at once, one
@@ -150,6 +152,7 @@ def personalized_pagerank(
     A : csr_array of shape (n, n), or what csr_array takes
         As for `random_walks`.
     source : int
+        The vertex, from 0 on.
     damping : float from 0, below 1
         The probability of following an edge; a walk ends with the rest. From a vertex without edges it goes on at
         `source`.
@@ -164,7 +167,9 @@ def personalized_pagerank(
     (vertices, ranks) : an int32 and a float64 array, by falling rank, ties by number; vertices at which no walk
     ended are left out. The ranks add up to 1. The same for any number of threads.
 
-    Raises ValueError where more than 2^31 walks would be needed.
+    Raises ValueError where more than 2^31 walks would be needed, for numbers out of their range, a source outside, and
+    weights as `random_walks` does; TypeError for a source that is no integer; PlacementError for a matrix in a GPU's
+    memory.
 
     >>> import penstock as ps
     >>> A = ps.csr_array(([True] * 2, ([0, 1], [1, 0])), shape=(2, 2))

@@ -249,7 +249,12 @@ def test_mapped_matrices(tmp_path):
     [
         (ValueError, r"seeds\[1\]=9 is outside a graph of 9", {"seeds": [0, 9]}),
         (ValueError, r"seeds\[0\]=-1", {"seeds": [-1]}),
-        (TypeError, "seeds must be integers", {"seeds": [0.5]}),
+        (TypeError, r"seeds must be integers.*seeds.astype\(np.int64\)", {"seeds": [0.5]}),
+        (TypeError, r"seeds must be integers.*np.flatnonzero\(seeds\)", {"seeds": [True]}),
+        (TypeError, r"seeds has shape \(1, 1\): .* seeds.ravel", {"seeds": [[0]]}),
+        (TypeError, "seeds=None must be integers", {"seeds": None}),
+        (TypeError, "seeds='0' must be integers", {"seeds": "0"}),
+        (ValueError, r"seeds\[1\]=1180591620717411303424 is beyond", {"seeds": [0, 2**70]}),
         (TypeError, "fanouts=3", {"fanouts": 3}),
         (TypeError, "fanouts=.*sequence", {"fanouts": "33"}),
         (TypeError, r"fanouts\[0\]=2.5", {"fanouts": [2.5]}),

@@ -87,6 +87,22 @@ def test_neighbor_loader_and_workers():
     assert all((b.n_id[b.edge_index] == data.edge_index[:, b.e_id]).all() for b in batches)
 
 
+def threads_that_draw(_):
+    with ps.pyg._threads_of_process():
+        return ps.num_threads()
+
+
+def test_workers_have_as_many_threads_as_pytorch_gives_them():
+    before = ps.num_threads()
+    ps.set_num_threads(3)
+    try:
+        assert threads_that_draw(None) == 3
+        loader = torch.utils.data.DataLoader(range(4), num_workers=2, collate_fn=threads_that_draw)
+        assert list(loader) == [1] * 4
+    finally:
+        ps.set_num_threads(before)
+
+
 def test_every_batch_draws_anew_and_pytorchs_seed_repeats_it():
     data = random_data(m=8000)
     sampler = ps.pyg.NeighborSampler(data, [4])
@@ -236,6 +252,42 @@ def test_graph_store_gives_back_what_it_was_given(layout):
     again = graph.get_edge_index(edge_type=t, layout=layout, size=(2, 3))
     assert all((a == b).all() for a, b in zip(again, index, strict=True))
     assert graph.remove_edge_index(edge_type=t, layout=layout) and not graph.get_all_edge_attrs()
+
+
+@pytest.mark.parametrize(
+    ("change", "how", "error", "match"),
+    [
+        ({}, {"num_neighbors": 3}, TypeError, "num_neighbors=3 must be a sequence"),
+        ({}, {"num_neighbors": [1.5]}, TypeError, r"num_neighbors\[0\]=1.5"),
+        ({}, {"num_neighbors": [1, -2]}, ValueError, r"num_neighbors\[1\]=-2"),
+        ({"w": torch.ones(5)}, {"weight_attr": "w"}, ValueError, r"shape \(5,\): .* each of 3"),
+        ({"w": torch.ones(3, 2)}, {"weight_attr": "w"}, ValueError, r"shape \(3, 2\)"),
+        ({"w": torch.ones(3) * 1j}, {"weight_attr": "w"}, TypeError, "complex64: give real"),
+        (
+            {"time": torch.arange(9)},
+            {"time_attr": "time"},
+            ValueError,
+            "9 numbers: .* each of 3 edges",
+        ),
+        ({"edge_index": torch.ones(1, 3).long()}, {}, TypeError, r"shape \(2, edges\), not .*1, 3"),
+        ({"edge_index": torch.ones(2, 3)}, {}, TypeError, "integers .* not torch.float32"),
+        ({"edge_index": torch.tensor([[0, 4], [1, 1]])}, {}, ValueError, "the source 4, .* are 4"),
+        ({"edge_index": torch.tensor([[0, 1], [1, -1]])}, {}, ValueError, "the destination -1"),
+    ],
+)
+def test_attributes_that_do_not_fit(change, how, error, match):
+    data = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=4)
+    for name, value in change.items():
+        data[name] = value
+    with pytest.raises(error, match=match):
+        ps.pyg.NeighborSampler(data, **{"num_neighbors": [1], **how})
+
+
+def test_stores_that_do_not_fit():
+    with pytest.raises(ValueError, match="the GraphStore has no edges"):
+        ps.pyg.NeighborSampler((ps.pyg.FeatureStore(), ps.pyg.GraphStore()), [1])
+    with pytest.raises(TypeError, match=r"features\['x'\]: give features\[group, name\]"):
+        ps.pyg.FeatureStore()["x"] = np.zeros((3, 2))
 
 
 def test_bad_arguments():

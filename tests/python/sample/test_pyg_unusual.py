@@ -11,6 +11,7 @@ import penstock as ps
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch_geometric")
 
+from penstock.sample import _pyg_arrays  # noqa: E402
 from torch_geometric.data import Data, HeteroData  # noqa: E402
 from torch_geometric.loader import LinkNeighborLoader, NodeLoader  # noqa: E402
 from torch_geometric.sampler import NodeSamplerInput  # noqa: E402
@@ -134,8 +135,8 @@ def test_times_for_a_gpu_are_pinned(monkeypatch):
         places.append(place)
         return np.empty(shape, dtype)
 
-    monkeypatch.setattr(ps.pyg, "empty", empty)
-    made = ps.pyg._pinned(np.array([3, 5], np.int32))
+    monkeypatch.setattr(_pyg_arrays, "empty", empty)
+    made = _pyg_arrays.pinned_times(np.array([3, 5], np.int32))
     assert made.dtype == np.int64 and made.tolist() == [3, 5] and places == ["pinned"]
 
 

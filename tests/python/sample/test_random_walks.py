@@ -182,6 +182,8 @@ def test_zero_weights_end_a_walk():
         (ValueError, r"starts\[0\]=12", {"starts": [12]}),
         (ValueError, r"starts\[0\]=-1", {"starts": [-1]}),
         (TypeError, "starts must be integers", {"starts": [0.5]}),
+        (TypeError, r"starts has shape \(1, 1\)", {"starts": [[0]]}),
+        (ValueError, "p=inf is not finite: give a number above 0", {"p": np.inf}),
         (TypeError, "weighted=1", {"weighted": 1}),
         (ValueError, "seed=-1", {"seed": -1}),
     ],

@@ -45,6 +45,28 @@ TEST(Sample, HopsDrawEdgesOfTheGraphAndTheSameForAnyThreads) {
   set_num_threads(before);
 }
 
+TEST(Sample, HopsThatOneThreadDrawsAreTheBeginningOfLargerOnes) {
+  const auto a = test::matrix_of<One>(3000, test::indptr_of(test::Rows::uniform, 3000, 1), 2);
+  std::vector<std::int64_t> seeds(3000);
+  for (std::size_t i = 0; i < seeds.size(); ++i) seeds[i] = std::int64_t(i * 7 % 3000);
+  const auto drawn = [&](std::size_t count, std::int64_t fanout) {
+    graph::VertexTable table(3000, false);
+    table.add_seeds({seeds.data(), count}, 0);
+    const auto n = table.size();
+    const auto hop = graph::sample_hop(a, table, 0, n, table, {.fanout = fanout, .seed = 5}, {});
+    return std::vector<std::int64_t>(hop.edges.data, hop.edges.data + hop.edges.size);
+  };
+  // 8192 edges are drawn by one thread.
+  for (const std::int64_t fanout : {0, 1, 4, 5}) {
+    const auto all = drawn(3000, fanout);
+    for (const std::size_t count : {1u, 127u, 129u, 2048u}) {
+      const auto some = drawn(count, fanout);
+      ASSERT_LE(some.size(), all.size());
+      EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin())) << count << " of fanout " << fanout;
+    }
+  }
+}
+
 TEST(Sample, SumsAndProductsAreRoundedOneByOne) {
   // Fused, the product would keep its last bit, 2^-60. What a GPU draws by weight has other bits then.
   const volatile double a = 1 + 0x1p-30, b = 1 + 0x1p-29;
@@ -140,7 +162,7 @@ TEST(Sample, LogarithmsAreThoseOfTheLibrary) {
     EXPECT_NEAR(graph::log_of_unit(bits), expected, 5e-16 * -expected);
   }
   EXPECT_EQ(graph::log_of_unit(~std::uint64_t{0}), 0);
-  EXPECT_EQ(graph::draw_key(0, 2), 53 * 0.6931471805599453 / 2);
+  EXPECT_EQ(graph::log_of_unit(0), -53 * 0.6931471805599453);
 }
 
 TEST(Sample, WalksFollowEdgesAndAreTheSameForAnyThreads) {

@@ -74,13 +74,15 @@ Delta<V> last_of_each(const Array<Placed>& sorted, Value&& value) {
 }
 
 template <class V>
-void require_inside(const CooView<V>& edges, std::int64_t vertices) {
+void require_inside(const CooView<V>& edges, std::int64_t vertices, bool added) {
   for (std::int64_t i = 0; i < edges.entries; ++i)
     for (const auto& [name, end] : {std::pair("rows", edges.row[i]), std::pair("cols", edges.col[i])})
       require(0 <= end && end < vertices, [&] {
-        return std::string(name) + "[" + std::to_string(i) + "] = " + std::to_string(end) +
-               " is outside a graph of " + std::to_string(vertices) +
-               " vertices: add_vertices makes it larger";
+        return std::string(name) + "[" + std::to_string(i) + "]=" + std::to_string(end) +
+               " is outside a graph of " + std::to_string(vertices) + " vertices" +
+               (end < 0 ? ": they are numbered from 0"
+                : added ? ": add_vertices makes it larger"
+                        : "");
       });
 }
 
@@ -124,7 +126,7 @@ bool has_edge(const Csr<V>& base, const std::vector<Delta<V>>& deltas, EdgeKey k
 
 template <class V>
 Delta<V> make_delta(const CooView<V>& edges, const DeltaOptions& options) {
-  require_inside(edges, options.vertices);
+  require_inside(edges, options.vertices, !options.remove);
   const std::int64_t copies = options.mirror ? 2 : 1;
   auto sorted = allocate<Placed>(edges.entries * copies);
   for (std::int64_t i = 0; i < edges.entries; ++i) {

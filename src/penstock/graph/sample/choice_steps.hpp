@@ -95,10 +95,7 @@ struct KeyByWeight {
     const auto w = weights.at(listed[k]);
     const auto random = draws_of(hop.seed, hop.relation, hop.first + row);
     positions[k] = k;
-    // A key is not negative, so its bits ascend as it does.
-    keys[k] = w > 0 ? std::bit_cast<std::uint64_t>(
-                          draw_key(random(static_cast<std::uint64_t>(k - starts[row])), w) + 0.0)
-                    : kNoDraw;
+    keys[k] = w > 0 ? draw_key(random(static_cast<std::uint64_t>(k - starts[row])), w) : kNoDraw;
   }
 };
 struct RowsOfPositions {
@@ -168,11 +165,12 @@ struct DrawByWeight {
     const auto row = row_of_entry(drawn, hop.rows, k);
     const auto random = draws_of(hop.seed, hop.relation, hop.first + row);
     const auto all = sums[starts[row + 1] - 1];
-    const auto draw = unit<double>(random(static_cast<std::uint64_t>(k - drawn[row]))) * all;
+    const auto lift = lift_of(all);
+    const auto draw = unit<double>(random(static_cast<std::uint64_t>(k - drawn[row]))) * (all * lift);
     auto low = starts[row], high = starts[row + 1];  // the first sum that is not below the draw
     while (low < high) {
       const auto middle = low + (high - low) / 2;
-      if (sums[middle] < draw) low = middle + 1;
+      if (sums[middle] * lift < draw) low = middle + 1;
       else high = middle;
     }
     edges[k] = listed[low];

@@ -54,6 +54,10 @@ class RowDraw {
     for (std::int64_t i = 0; i < n; ++i) sums_[at(i)] = sum += weight(i);
     require(std::isfinite(sum), "the weights of a row add up to more than a float64 holds: scale them");
     if (sum == 0) return;
+    if (const auto lift = lift_of(sum); lift != 1) {
+      for (auto& s : sums_) s *= lift;
+      sum *= lift;
+    }
     for (std::int64_t i = 0; i < k; ++i) {
       // unit() is above zero, so the first sum that is not below the draw belongs to a weight above zero.
       const auto draw = unit<double>(random(static_cast<std::uint64_t>(i))) * sum;
@@ -62,14 +66,14 @@ class RowDraw {
   }
 
   /// k entries of positive weight, drawn one after the other in proportion to what is left; all of them where there are
-  /// fewer. An entry's key is exponential with its weight as the rate, and the k smallest keys are taken.
+  /// fewer. The k smallest keys are taken.
   template <class Weight, class Take>
   void subset_weighted(std::int64_t n, std::int64_t k, const Random& random, Weight weight, Take take) {
     keys_.clear();
     for (std::int64_t i = 0; i < n; ++i) {
       const double w = weight(i);
       if (w == 0) continue;
-      const double key = draw_key(random(static_cast<std::uint64_t>(i)), w);
+      const auto key = draw_key(random(static_cast<std::uint64_t>(i)), w);
       if (std::ssize(keys_) < k) {
         keys_.emplace_back(key, i);
         std::ranges::push_heap(keys_);
@@ -79,7 +83,7 @@ class RowDraw {
         std::ranges::push_heap(keys_);
       }
     }
-    std::ranges::sort(keys_, {}, &std::pair<double, std::int64_t>::second);
+    std::ranges::sort(keys_, {}, &std::pair<std::uint64_t, std::int64_t>::second);
     for (const auto& [key, i] : keys_) take(i);
   }
 
@@ -88,7 +92,7 @@ class RowDraw {
   std::vector<std::int64_t> chosen_;
   std::vector<std::uint64_t> marks_;
   std::vector<double> sums_;
-  std::vector<std::pair<double, std::int64_t>> keys_;
+  std::vector<std::pair<std::uint64_t, std::int64_t>> keys_;
 };
 
 }  // namespace penstock::graph

@@ -41,9 +41,25 @@ constexpr double log_of_unit(std::uint64_t random_bits) {
   for (int odd = 21; odd > 1; odd -= 2) sum = (sum + 1.0 / odd) * square;
   return exponent * 0.6931471805599453 + 2 * (f + f * sum);
 }
-/// What an entry of weight w > 0 is sorted by: of several entries, the k smallest are k draws in proportion to what is left. It is
-/// exponential with the rate w.
-constexpr double draw_key(std::uint64_t random_bits, double w) { return -log_of_unit(random_bits) / w; }
+/// What an entry of weight w > 0 is sorted by: of several entries, the k smallest are k draws in proportion to what is left. It
+/// ascends as E / w does, E exponential. That quotient may exceed a float64, so these are the bits of one with an exponent of 12
+/// bits in place of 11 and a sign.
+constexpr std::uint64_t draw_key(std::uint64_t random_bits, double w) {
+  constexpr int kFraction = 52, kLift = 54;
+  constexpr std::uint64_t kOne = std::uint64_t{1023} << kFraction, kLargestExponent = 2046;
+  const bool subnormal = w < 0x1p-1022;
+  const auto bits = std::bit_cast<std::uint64_t>(subnormal ? w * 0x1p54 : w);
+  // The weight is m 2^e, 1 <= m < 2. The exponent of E / m is above 2^-55, so no key is negative.
+  const auto m = std::bit_cast<double>((bits & ((std::uint64_t{1} << kFraction) - 1)) | kOne);
+  const auto quotient = -log_of_unit(random_bits) / m;
+  if (!(quotient > 0)) return 0;
+  const auto steps = kLargestExponent + (subnormal ? kLift : 0) - (bits >> kFraction);
+  return std::bit_cast<std::uint64_t>(quotient) + (steps << kFraction);
+}
+
+/// What weights of one vertex are multiplied by before one is drawn, of which the largest, or the sum, is `most`: parts of
+/// subnormal numbers would be rounded to few bits, and to zero.
+constexpr double lift_of(double most) { return most < 0x1p-900 ? 0x1p800 : 1; }
 
 /// Any k of n entries, k < n, all subsets alike, by Floyd's method: each of the last k entries draws one up to itself, and
 /// takes itself if that is taken. take(j) is called for each; is_taken(j) says whether it was.

@@ -16,8 +16,9 @@
 namespace penstock::graph {
 namespace {
 
-constexpr std::int64_t kDrawnRows = 128;  // vertices that a thread claims at once
-constexpr std::int64_t kRowsAhead = 16;   // rows between a prefetch and its use
+constexpr std::int64_t kDrawnRows = 128;       // vertices that a thread claims at once
+constexpr std::int64_t kAloneEdges = 1 << 13;  // up to which waking other threads takes as long as drawing
+constexpr std::int64_t kRowsAhead = 16;        // rows between a prefetch and its use
 
 /// The edges that one thread draws of some vertices.
 template <class V>
@@ -128,6 +129,12 @@ class DrawnEnds {
   std::vector<Offset> places_;
 };
 
+/// How many vertices a thread claims: all of a small hop. What is drawn does not depend on it.
+std::int64_t rows_at_once(std::int64_t count, const HopOptions& o, const HopTimes& times) {
+  const bool drawn_alone = o.fanout >= 0 && !o.weighted && times.edges.empty();
+  return drawn_alone && count * o.fanout <= kAloneEdges ? std::max<std::int64_t>(count, 1) : kDrawnRows;
+}
+
 }  // namespace
 
 template <class V>
@@ -135,15 +142,15 @@ HopEdges sample_hop(const Csr<V>& a, const VertexTable& from, std::int64_t first
                     VertexTable& to, const HopOptions& options, const HopTimes& times,
                     const PackedRows* lists) {
   const auto count = last - first;
-  const auto tasks = (count + kDrawnRows - 1) / kDrawnRows;
+  const auto each = rows_at_once(count, options, times), tasks = (count + each - 1) / each;
   std::vector<std::vector<Offset>> drawn(at(tasks));
   std::vector<std::int64_t> taken(at(count)), starts(at(tasks + 1));
   const auto vertices = from.vertices();
   const auto seeds = from.seeds();
   parallel_for(tasks, [&](std::int64_t t) {
     HopDraws<V> draws(a, lists, options);
-    const auto end = std::min(last, first + (t + 1) * kDrawnRows);
-    for (auto i = first + t * kDrawnRows; i < end; ++i) {
+    const auto end = std::min(last, first + (t + 1) * each);
+    for (auto i = first + t * each; i < end; ++i) {
       const auto ahead = vertices[at(std::min(i + kRowsAhead, end - 1))];
       __builtin_prefetch(a.indptr.data + ahead);
       if (lists) prefetch_range(*lists, static_cast<Index>(ahead));
@@ -163,8 +170,8 @@ HopEdges sample_hop(const Csr<V>& a, const VertexTable& from, std::int64_t first
     DrawnEnds<V> ends(a, lists);
     auto k = starts[at(t)];
     const Offset* e = drawn[at(t)].data();
-    const auto end = std::min(last, first + (t + 1) * kDrawnRows);
-    for (auto i = first + t * kDrawnRows; i < end; ++i) {
+    const auto end = std::min(last, first + (t + 1) * each);
+    for (auto i = first + t * each; i < end; ++i) {
       ends.prefetch_vertex(vertices[at(std::min(i + kRowsAhead, end - 1))]);
       ends.prefetch_edges(vertices[at(std::min(i + kRowsAhead / 4, end - 1))]);
       const auto count = taken[at(i - first)];

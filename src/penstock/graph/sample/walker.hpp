@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "penstock/format/csr.hpp"
+#include "penstock/graph/sample/draws.hpp"
 #include "penstock/io/random.hpp"
 
 // One walker, and the rules by which it moves. They are constexpr: the CPU moves many walkers together (walk_group.hpp), a
@@ -142,7 +143,7 @@ struct WalkRules {
     const auto place = place_of_column(indices + w.first, w.degree, w.before);
     if (place < 0) return Try::failed;
     if constexpr (kWeighted)
-      if (w.draw_unit() * largest[w.at] > static_cast<double>(values[w.first + place])) return Try::failed;
+      if (w.draw_unit() * lifted(w, largest[w.at]) > lifted_weight(w, w.first + place)) return Try::failed;
     return Try::back;
   }
   /// Whether a drawn edge, which leads to `to`, is taken.
@@ -151,7 +152,7 @@ struct WalkRules {
       return Try::taken;
     } else {
       double weight = 1, most = 1;
-      if constexpr (kWeighted) weight = static_cast<double>(values[w.edge]), most = largest[w.at];
+      if constexpr (kWeighted) weight = lifted_weight(w, w.edge), most = lifted(w, largest[w.at]);
       const bool biased = kBiased && w.before != kNowhere;
       const auto dart = w.draw_unit() * most * (biased ? bias.most : 1);
       if (!biased || to == w.before)
@@ -171,10 +172,19 @@ struct WalkRules {
   /// Whichever it is, one of "neighbours" and "no neighbours" takes the edge: the other rejects it.
   constexpr bool is_taken(bool neighbours) const { return neighbours == (bias.away < 1); }
 
+  /// A weight of the walker's row, multiplied as all of the row are. Positive float32 weights are no smaller than 2^-149.
+  constexpr double lifted(const Walker& w, double weight) const {
+    if constexpr (sizeof(V) < sizeof(double)) return weight;
+    else return weight * lift_of(largest[w.at]);
+  }
+  constexpr double lifted_weight(const Walker& w, Offset e) const {
+    return lifted(w, static_cast<double>(values[e]));
+  }
+
   /// What edge i of the walker's row is drawn in proportion to.
   constexpr double weight_of(const Walker& w, std::int64_t i) const {
     double weight = 1;
-    if constexpr (kWeighted) weight = static_cast<double>(values[w.first + i]);
+    if constexpr (kWeighted) weight = lifted_weight(w, w.first + i);
     if (kBiased && w.before != kNowhere) {
       const auto to = indices[w.first + i];
       const auto first = indptr[w.before];
