@@ -154,6 +154,36 @@ def test_runs_side_by_side_do_not_depend_on_threads(method, kind):
         assert cg.modularity(A, found[0]) > 0.95
 
 
+def left_to_gain(S, labels):
+    """The modularity that vertices would gain by moving to another community, each alone, in all."""
+    n, degree = S.shape[0], S.sum(axis=1)
+    met = (S @ sp.csr_array((np.ones(n), (np.arange(n), labels)))).toarray()
+    total, own = np.bincount(labels, degree), (np.arange(n), labels)
+    worth = met - degree[:, None] * total / degree.sum()
+    stay = worth[own] + degree**2 / degree.sum()
+    worth[own] = -np.inf
+    return np.maximum(worth.max(axis=1) - stay, 0).sum() * 2 / degree.sum()
+
+
+@pytest.mark.parametrize("method", BY_MODULARITY)
+@pytest.mark.parametrize("spread", [0, 3])
+def test_hardly_any_vertex_wants_to_move(method, spread):
+    """Vertices wait until moves around them may matter, whatever edges weigh; nobody waits for too long."""
+    rng = np.random.default_rng(9)
+    n = 4000
+    u = np.repeat(np.arange(n), 20)
+    v = np.where(
+        rng.random(u.size) < 0.5,
+        u // 50 * 50 + rng.integers(0, 50, u.size),
+        rng.integers(0, n, u.size),
+    )
+    S = undirected(n, u, v, np.exp(spread * rng.standard_normal(u.size)) * 1e-9)
+    S = sp.csr_array(sp.triu(S, 1))
+    S = S + S.T
+    assert left_to_gain(S, method(S)) < 1e-3
+    assert left_to_gain(S, rng.integers(0, n // 50, n)) > 0.1  # the measure sees what is wrong
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_every_community_of_leiden_is_connected(seed):
     A = random_graph(seed)

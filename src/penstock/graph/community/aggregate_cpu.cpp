@@ -2,17 +2,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "penstock/core/reuse.hpp"
 #include "penstock/graph/community/level.hpp"
 
 namespace penstock::community {
 namespace {
 
 constexpr Offset kEntriesOfAnAggregation = 64 << 10;
-
-struct Piece {
-  std::vector<Index> indices;
-  std::vector<double> values;
-};
 
 }  // namespace
 
@@ -48,53 +44,68 @@ Coarse aggregate(const Level<G>& level, std::span<const Index> labels, std::int6
   Coarse coarse;
   coarse.degree = allocate<double>(communities);
   const auto indptr = allocate<Offset>(communities + 1);
-  std::vector<std::int64_t> first = {0};  // of tasks
-  Offset entries = 0;
-  for (std::int64_t c = 0; c < communities; ++c) {
+  std::vector<std::int64_t> first = {0};  // of tasks,
+  std::vector<Offset> entries = {0};      // and what they read, in all
+  for (std::int64_t c = 0, all = 0; c < communities; ++c) {
     for (auto i = members.first[at(c)]; i < members.first[at(c + 1)]; ++i) {
       const auto v = members.vertex[at(i)];
-      entries += a.indptr[v + 1] - a.indptr[v] + 1;
+      all += a.indptr[v + 1] - a.indptr[v];
     }
-    if (entries >= kEntriesOfAnAggregation || c + 1 == communities) {
+    if (all - entries.back() + members.first[at(c + 1)] - members.first[at(first.back())] >=
+            kEntriesOfAnAggregation ||
+        c + 1 == communities) {
       first.push_back(c + 1);
-      entries = 0;
+      entries.push_back(all);
     }
   }
-  std::vector<Piece> pieces(first.size() - 1);
-  spaces.share(static_cast<std::int64_t>(pieces.size()), [&](Workspace& w, std::int64_t task) {
+  const auto tasks = std::ssize(first) - 1;
+  const auto met_indices =
+      reuse<Index>(entries.back() + 1);  // those of a task where the first of its entries is
+  const auto met_values = reuse<double>(entries.back() + 1);
+  spaces.share(tasks, [&](Workspace& w, std::int64_t task) {
     poll_interrupt();
-    auto& piece = pieces[at(task)];
+    Index* indices = met_indices.data + entries[at(task)];
+    double* values = met_values.data + entries[at(task)];
     Slot* const slots = w.slots.data;
     for (auto c = first[at(task)]; c < first[at(task + 1)]; ++c) {
-      const auto begin = piece.indices.size();
       double degree = 0;
+      std::int64_t count = 0, kept = 0;
+      std::size_t turn = 0;
       for (auto i = members.first[at(c)]; i < members.first[at(c + 1)]; ++i) {
         const auto v = members.vertex[at(i)];
         degree += level.degree[v];
         each_entry(a, v, [&](Index u, double met) {
           const auto d = labels[at(u)];
-          if (d == c || !(met > 0)) return;
-          if (slots[d].weight == 0) piece.indices.push_back(d);
-          slots[d].weight += met;
+          auto& sum = slots[d].sums[turn];
+          turn ^= 1;
+          indices[count] = d;
+          count += !(sum > 0) & (met > 0);
+          sum += met;
         });
       }
-      for (auto i = begin; i < piece.indices.size(); ++i) {
-        auto& sum = slots[piece.indices[i]].weight;
-        piece.values.push_back(sum);
-        sum = 0;
+      slots[c] = {};
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto d = indices[i];
+        const auto sum = slots[d].weight();
+        slots[d] = {};
+        indices[kept] = d;
+        values[kept] = sum;
+        kept += sum > 0;
       }
+      indices += kept;
+      values += kept;
       coarse.degree.data[c] = degree;
-      indptr.data[c + 1] = static_cast<Offset>(piece.indices.size() - begin);
+      indptr.data[c + 1] = kept;
     }
   });
   indptr.data[0] = 0;
   std::partial_sum(indptr.data, indptr.data + communities + 1, indptr.data);
-  const auto indices = allocate<Index>(indptr.data[communities]);
-  const auto values = allocate<double>(indptr.data[communities]);
-  parallel_for(static_cast<std::int64_t>(pieces.size()), [&](std::int64_t task) {
-    const auto to = indptr.data[first[at(task)]];
-    std::ranges::copy(pieces[at(task)].indices, indices.data + to);
-    std::ranges::copy(pieces[at(task)].values, values.data + to);
+  const auto indices = reuse<Index>(indptr.data[communities]);
+  const auto values = reuse<double>(indptr.data[communities]);
+  parallel_for(tasks, [&](std::int64_t task) {
+    const auto to = indptr.data[first[at(task)]], count = indptr.data[first[at(task + 1)]] - to;
+    std::copy_n(met_indices.data + entries[at(task)], count, indices.data + to);
+    std::copy_n(met_values.data + entries[at(task)], count, values.data + to);
   });
   coarse.a = {communities, communities, indptr, indices, values};
   return coarse;

@@ -42,13 +42,18 @@ double weight(const CsrView<V>& a, Offset e) {
 
 /// Calls f(u, weight) for the entries of v's row.
 template <class V, class F>
-void each_entry(const CsrView<V>& a, std::int64_t v, F&& f) {
-  for (auto e = a.indptr[v]; e < a.indptr[v + 1]; ++e) f(a.indices[e], weight(a, e));
+inline __attribute__((always_inline)) void each_entry(const CsrView<V>& a, std::int64_t v, F&& f) {
+  const Index* const indices = a.indices;
+  for (auto e = a.indptr[v], end = a.indptr[v + 1]; e < end; ++e) f(indices[e], weight(a, e));
 }
 template <class F>
-void each_entry(const PackedEdges& a, std::int64_t v, F&& f) {
+inline __attribute__((always_inline)) void each_entry(const PackedEdges& a, std::int64_t v, F&& f) {
   graph::any_end(a.lists, v, [&](Index u) { return f(u, 1.0), false; });
 }
+/// Whether all edges weigh 1.
+template <class G>
+inline constexpr bool is_unweighted = std::same_as<G, PackedEdges> || std::same_as<G, CsrView<One>>;
+
 /// Packed lists with offsets of their own, which are what the lists say.
 class PackedBase {
  public:
@@ -72,36 +77,48 @@ Offset longest_row(const G& a) {
   return longest;
 }
 
-/// For a community in reach of a vertex: the weight of the edges to it, and what its total has changed by since the round began.
+/// For a community in reach of a vertex: the weight of the edges to it. Two sums, which take turns: an entry then need not wait
+/// until the one before it is stored, which is often of the same community.
 struct Slot {
-  double weight = 0, change = 0;
+  double sums[2] = {0, 0};
+  double weight() const { return sums[0] + sums[1]; }
 };
 
-/// What one thread works with. All slots are zero between its uses.
+/// What one thread works with. All slots and changes are zero between its uses.
 struct Workspace {
   Array<Slot> slots;
+  Array<double> change;  // of the total of a community since the round began
   Array<Index> touched;  // the communities in reach
+  Array<double> met;     // and weights, where an algorithm keeps them
 };
 
 /// The workspaces of as many threads as may work at a time: fewer than there are where they would take more than the graph.
 class Workspaces {
  public:
   Workspaces(std::int64_t vertices, Offset entries, Offset longest_row) : all_(1) {
-    const auto each = std::max<std::int64_t>(vertices * static_cast<std::int64_t>(sizeof(Slot)), 1);
+    const auto each =
+        std::max<std::int64_t>(vertices * static_cast<std::int64_t>(sizeof(Slot) + sizeof(double)), 1);
     const auto room = std::max<std::int64_t>(std::int64_t{1} << 30, entries * 24) / each;
     all_.resize(at(std::clamp<std::int64_t>(num_threads(), 1, std::max<std::int64_t>(room, 1))));
     for (auto& w : all_) {
       w.slots = allocate<Slot>(vertices);
+      w.change = allocate<double>(vertices);
       w.touched = allocate<Index>(std::max<std::int64_t>(longest_row, vertices) + 1);
+      w.met = allocate<double>(w.touched.size);
     }
-    parallel_for(static_cast<std::int64_t>(all_.size()),
-                 [&](std::int64_t i) { std::ranges::fill(all_[at(i)].slots.span(), Slot{}); });
+    parallel_for(static_cast<std::int64_t>(all_.size()), [&](std::int64_t i) {
+      std::ranges::fill(all_[at(i)].slots.span(), Slot{});
+      std::ranges::fill(all_[at(i)].change.span(), 0.0);
+    });
   }
 
-  /// f(workspace, i) for every i in [0, n), each i on one thread.
+  /// f(workspace, i) for every i in [0, n), each i on one thread; `alone`: all on this one.
   template <class F>
-  void share(std::int64_t n, F&& f) {
-    if (n == 1) return f(all_[0], std::int64_t{0});
+  void share(std::int64_t n, F&& f, bool alone = false) {
+    if (n == 1 || alone) {
+      for (std::int64_t i = 0; i < n; ++i) f(all_[0], i);
+      return;
+    }
     std::atomic<std::int64_t> next = 0;
     parallel_for(std::min(n, static_cast<std::int64_t>(all_.size())), [&](std::int64_t worker) {
       for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) f(all_[at(worker)], i);
@@ -112,19 +129,21 @@ class Workspaces {
   std::vector<Workspace> all_;
 };
 
-/// Adds up the edges of v by the community of their other ends; returns how many communities are in `w.touched`. One may be
-/// there twice where edges have weight 0.
+/// Adds up the edges of v by the community of their other ends; returns how many communities are in `w.touched`, where one may
+/// be several times.
 template <class G, class Label>
-std::int64_t gather(const G& a, Index v, Workspace& w, Label&& label) {
-  Slot* const slots = w.slots.data;
+inline __attribute__((always_inline)) std::int64_t gather(const G& a, Index v, Workspace& w, Label&& label) {
+  double* const sums = w.slots.data->sums;
   Index* const touched = w.touched.data;
   std::int64_t count = 0;
+  std::size_t turn = 0;
   each_entry(a, v, [&](Index u, double weight) {
     if (u == v) return;
     const auto c = label(u);
-    auto& sum = slots[c].weight;
+    auto& sum = sums[2 * at(c) + turn];
+    turn ^= 1;
     touched[count] = c;
-    count += sum == 0;
+    count += !(sum > 0);
     sum += weight;
   });
   return count;
@@ -138,11 +157,11 @@ struct Runs {
 };
 
 template <class G>
-Runs cut_runs(const G& a) {
-  constexpr std::int64_t kWorkOfARun = 32 << 10, kMostRuns = 1024, kRounds = 16;
+Runs cut_runs(const G& a, std::int64_t work_of_a_run = 32 << 10) {
+  constexpr std::int64_t kMostRuns = 1024, kRounds = 16;
   const auto work = [&](std::int64_t v) { return a.indptr[v] - a.indptr[0] + 4 * v; };
   const auto all = work(a.rows);
-  const auto runs = std::clamp<std::int64_t>(all / kWorkOfARun, 1, kMostRuns);
+  const auto runs = std::clamp<std::int64_t>(all / work_of_a_run, 1, kMostRuns);
   Runs r;
   r.of_a_round = std::max<std::int64_t>(runs / kRounds, 1);
   r.first.push_back(0);

@@ -1,10 +1,10 @@
 // Vertices move between communities, in rounds. The runs of a round are looked at side by side: each sees its own moves at
 // once, and those of others when the round is over. So one run is Louvain's sequential method, and what several do together
 // does not depend on who does it. After a move only neighbours in other communities are looked at again (Ozaki, Tezuka, Inaba
-// 2016).
+// 2016), and of these only those that may want to move: a vertex that was looked at knows by how much its community is better
+// than the next best, and waits until moves around it may have used that up.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <numeric>
 
 #include "penstock/graph/community/level.hpp"
@@ -13,6 +13,11 @@ namespace penstock::community {
 namespace {
 
 constexpr int kMostPasses = 100;
+constexpr std::int64_t kWorkOfARun = 16 << 10;
+constexpr std::int64_t kWorkToShare = 8 << 10;  // with less in a round, waking other threads takes longer
+// Slack is counted in whole units, which threads add in any order; the mean weight is so many.
+constexpr double kUnits = 16;
+constexpr double kMostUnits = 1e12;  // so many at a time
 
 struct Move {
   Index vertex, to;
@@ -31,9 +36,11 @@ class Mover {
         labels_(labels),
         options_(options),
         spaces_(spaces),
-        runs_(cut_runs(level.a)),
+        runs_(cut_runs(level.a, kWorkOfARun)),
         next_(labels.begin(), labels.end()),
-        waiting_(at(a_.rows), 1),
+        units_(units_of(level.a)),
+        slack_(at(a_.rows)),
+        margin_(at(a_.rows)),
         looked_at_(at(a_.rows)),
         total_(at(a_.rows)),
         count_(at(a_.rows)),
@@ -42,6 +49,7 @@ class Mover {
       total_[at(labels[at(v)])] += level.degree[v];
       ++count_[at(labels[at(v)])];
     }
+    alone_ = std::ranges::all_of(count_, [](Index count) { return count == 1; });
   }
 
   std::int64_t run() {
@@ -50,9 +58,11 @@ class Mover {
     std::int64_t moved = 0;
     for (int pass = 0; pass < kMostPasses; ++pass) {
       gain_ = 0;
+      all_look_again_ = pass == 0 && alone_;  // nearly all move
       std::int64_t now = 0;
       for (const auto round : order) now += one_round(round);
       moved += now;
+      if (all_look_again_) std::ranges::fill(slack_, 0);
       if (now == 0 || gain_ < options_.tolerance) break;
     }
     return moved;
@@ -63,14 +73,26 @@ class Mover {
     poll_interrupt();
     const auto first_run = round * runs_.of_a_round;
     const auto last_run = std::min(first_run + runs_.of_a_round, runs_.count());
-    const auto first = runs_.first[at(first_run)], last = runs_.first[at(last_run)];
-    if (std::memchr(&waiting_[at(first)], 1, at(last - first)) == nullptr) return 0;
-    // From here on flags of these vertices are only set, whoever is first.
-    std::copy_n(&waiting_[at(first)], last - first, &looked_at_[at(first)]);
-    std::fill_n(&waiting_[at(first)], last - first, std::uint8_t{0});
-    spaces_.share(last_run - first_run, [&](Workspace& w, std::int64_t i) {
-      one_run(w, runs_.first[at(first_run + i)], runs_.first[at(first_run + i + 1)], results_[at(i)]);
-    });
+    first_ = runs_.first[at(first_run)], last_ = runs_.first[at(last_run)];
+    std::int64_t waiting = 0;
+    for (auto v = first_; v < last_; ++v) {
+      auto& slack = slack_[at(v)];
+      slack = std::max<std::int64_t>(slack, 0);
+      looked_at_[at(v)] = slack == 0;
+      waiting += slack == 0;
+    }
+    if (waiting == 0) return 0;
+    const bool alone = waiting * (a_.nnz() / a_.rows + 4) < kWorkToShare;
+    spaces_.share(
+        last_run - first_run,
+        [&](Workspace& w, std::int64_t i) {
+          one_run(w, runs_.first[at(first_run + i)], runs_.first[at(first_run + i + 1)], results_[at(i)]);
+        },
+        alone);
+    for (auto v = first_; v < last_; ++v) {
+      slack_[at(v)] += margin_[at(v)];
+      margin_[at(v)] = 0;
+    }
     std::int64_t moved = 0;
     for (std::int64_t i = 0; i < last_run - first_run; ++i) moved += commit(results_[at(i)]);
     return moved;
@@ -79,8 +101,10 @@ class Mover {
   void one_run(Workspace& w, std::int64_t first, std::int64_t last, RunResult& result) {
     result.moves.clear();
     result.gain = 0;
-    const auto label = [this, first, last](Index u) {
-      return u >= first && u < last ? next_[at(u)] : labels_[at(u)];
+    // No branch: whose vertex a neighbour is cannot be foreseen.
+    const Index* const both[] = {labels_.data(), next_.data()};
+    const auto label = [both, first, size = static_cast<std::uint64_t>(last - first)](Index u) {
+      return both[static_cast<std::uint64_t>(u - first) < size][u];
     };
     Walk walk(last - first, options_.seed + static_cast<std::uint64_t>(first));
     for (auto i = first; i < last; ++i) {
@@ -91,43 +115,70 @@ class Mover {
       const auto to = best(w, vertex, own, label, result.gain);
       if (to == own) continue;
       next_[at(v)] = to;
-      w.slots.data[own].change -= level_.degree[v];
-      w.slots.data[to].change += level_.degree[v];
+      w.change.data[own] -= level_.degree[v];
+      w.change.data[to] += level_.degree[v];
       result.moves.push_back({vertex, to});
-      each_entry(a_, v, [&](Index u, double) {
-        if (label(u) != to)
-          std::atomic_ref<std::uint8_t>(waiting_[at(u)]).store(1, std::memory_order_relaxed);
+      if (all_look_again_) continue;
+      each_entry(a_, v, [&](Index u, double weight) {
+        const auto c = label(u);
+        tell(u, c == to ? units(weight) : -units(c == own ? 2 * weight : weight) - 1, first, last);
       });
     }
     for (const auto& m : result.moves) {
-      w.slots.data[labels_[at(m.vertex)]].change = 0;
-      w.slots.data[m.to].change = 0;
+      w.change.data[labels_[at(m.vertex)]] = 0;
+      w.change.data[m.to] = 0;
     }
+  }
+
+  /// By a neighbour's move u's community has become better by so much beside any other. The sum has no order.
+  void tell(Index u, std::int64_t by, std::int64_t first, std::int64_t last) {
+    if (u >= first && u < last) margin_[at(u)] += by;
+    else std::atomic_ref<std::int64_t>(slack_[at(u)]).fetch_add(by, std::memory_order_relaxed);
+  }
+
+  /// Units in a weight of 1.
+  static double units_of(const G& a) {
+    if constexpr (is_unweighted<G>) {
+      return kUnits;
+    } else {
+      double sum = 0;
+      for (auto e = a.indptr[0]; e < a.indptr[a.rows]; ++e) sum += weight(a, e);
+      return sum > 0 ? std::min(kUnits * static_cast<double>(a.nnz()) / sum, 1e300) : 0;
+    }
+  }
+  std::int64_t units(double weight) const {
+    return static_cast<std::int64_t>(std::clamp(weight * units_, -kMostUnits, kMostUnits));
   }
 
   /// The community where v is best; its own one unless another is better, of equals the smallest.
   template <class Label>
-  Index best(Workspace& w, Index v, Index own, const Label& label, double& gain) const {
+  Index best(Workspace& w, Index v, Index own, const Label& label, double& gain) {
     const auto count = gather(a_, v, w, label);
     Slot* const slots = w.slots.data;
+    const double* const change = w.change.data;
     const auto degree = level_.degree[v], price = options_.scale * degree;
-    const auto stay = slots[own].weight - price * (total_[at(own)] + slots[own].change - degree);
-    slots[own].weight = 0;
+    const auto stay = slots[own].weight() - price * (total_[at(own)] + change[own] - degree);
+    slots[own] = {};
     auto most = stay;
+    double second = 0;  // a community out of reach is worth less
     auto to = own;
     for (std::int64_t i = 0; i < count; ++i) {
       const auto c = w.touched.data[i];
-      auto& slot = slots[c];
-      if (slot.weight > 0) {
-        const auto worth = slot.weight - price * (total_[at(c)] + slot.change);
+      const auto met = slots[c].weight();
+      if (met > 0) {
+        const auto worth = met - price * (total_[at(c)] + change[c]);
         if (worth > most || (worth == most && to != own && c < to)) {
+          second = std::max(second, most);
           most = worth;
           to = c;
+        } else {
+          second = std::max(second, worth);
         }
-        slot.weight = 0;
+        slots[c] = {};
       }
     }
     gain += 2 * (most - stay);
+    margin_[at(v)] = units(most - second) + 1;
     return to;
   }
 
@@ -139,7 +190,7 @@ class Mover {
       // one that its last member wanted to join: two vertices would change places.
       if (count_[at(to)] == 0) {
         next_[at(v)] = label;
-        waiting_[at(v)] = 1;
+        slack_[at(v)] = 0;
         continue;
       }
       total_[at(label)] -= level_.degree[v];
@@ -159,10 +210,16 @@ class Mover {
   const MoveOptions& options_;
   Workspaces& spaces_;
   const Runs runs_;
-  std::vector<Index> next_;                        // what each run has made of its own vertices' labels
-  std::vector<std::uint8_t> waiting_, looked_at_;  // to be looked at; and in this round
-  std::vector<double> total_;                      // the degrees of each community
-  std::vector<Index> count_;                       // and its vertices
+  std::vector<Index> next_;  // what each run has made of its own vertices' labels
+  const double units_;
+  std::vector<std::int64_t> slack_;   // what may change around a vertex before it is looked at again
+  std::vector<std::int64_t> margin_;  // what its own run adds to that in this round
+  bool alone_ = false;                // each vertex, in the beginning
+  bool all_look_again_ = false;       // in the next pass
+  std::vector<std::uint8_t> looked_at_;
+  std::int64_t first_ = 0, last_ = 0;  // the vertices of this round
+  std::vector<double> total_;          // the degrees of each community
+  std::vector<Index> count_;           // and its vertices
   std::vector<RunResult> results_;
   double gain_ = 0;
 };

@@ -88,15 +88,15 @@ class Propagation {
   Index heaviest(Workspace& w, Index v, Index own, const Label& label, std::uint64_t seed) const {
     const auto count = community::gather(a_, v, w, label);
     Slot* const slots = w.slots.data;
-    double most = slots[own].weight;
+    double most = slots[own].weight();
     Index to = own;
     const auto lot = [&](Index c) {
       return community::drawn(seed ^ static_cast<std::uint64_t>(v), static_cast<std::uint64_t>(c));
     };
     for (std::int64_t i = 0; i < count; ++i) {
       const auto c = w.touched.data[i];
-      const auto weight = slots[c].weight;
-      slots[c].weight = 0;
+      const auto weight = slots[c].weight();
+      slots[c] = {};
       if (weight > most || (weight == most && weight > 0 && to != own && lot(c) < lot(to))) {
         most = weight;
         to = c;

@@ -38,8 +38,9 @@ class Refinement {
  private:
   double inner_weight(Index v, Index own) const {
     double sum = 0;
+    const Index* const labels = labels_.data();
     each_entry(level_.a, v, [&](Index u, double weight) {
-      if (u != v && labels_[at(u)] == own) sum += weight;
+      sum += (u != v) & (labels[u] == own) ? weight : 0;  // without a branch, which could not be foreseen
     });
     return sum;
   }
@@ -52,27 +53,37 @@ class Refinement {
   /// Lets v join a part, if it is alone and well connected.
   void place(Workspace& w, Index v, Index own, double all) {
     if (part_[at(v)] != v || size_[at(v)] != 1 || !well_connected(v, all)) return;
+    // First the entries within the community, without a branch; then their sums.
     Slot* const slots = w.slots.data;
-    std::int64_t count = 0;
+    Index* const touched = w.touched.data;
+    double* const met = w.met.data;
+    const Index* const labels = labels_.data();
+    std::int64_t entries = 0, count = 0;
     each_entry(level_.a, v, [&](Index u, double weight) {
-      if (u == v || labels_[at(u)] != own) return;
-      const auto c = part_[at(u)];
-      w.touched.data[count] = c;
-      count += slots[c].weight == 0;
-      slots[c].weight += weight;
+      touched[entries] = u;
+      if constexpr (!is_unweighted<G>) met[entries] = weight;
+      entries += (u != v) & (labels[u] == own);
     });
+    for (std::int64_t i = 0; i < entries; ++i) {
+      const auto c = part_[at(touched[i])];
+      auto& sum = slots[c].sums[i & 1];
+      touched[count] = c;
+      count += !(sum > 0);
+      if constexpr (is_unweighted<G>) sum += 1;
+      else sum += met[i];
+    }
     const auto degree = level_.degree[v];
     double most = 0, joined = 0;
     Index to = v;
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto c = w.touched.data[i];
-      const auto met = slots[c].weight;
-      slots[c].weight = 0;
-      if (!(met > 0)) continue;
-      const auto worth = met - scale_ * degree * total_[at(c)];
+      const auto c = touched[i];
+      const auto weight = slots[c].weight();
+      slots[c] = {};
+      if (!(weight > 0)) continue;
+      const auto worth = weight - scale_ * degree * total_[at(c)];
       if (worth > most && well_connected(c, all)) {
         most = worth;
-        joined = met;
+        joined = weight;
         to = c;
       }
     }
