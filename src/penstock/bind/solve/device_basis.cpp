@@ -64,7 +64,7 @@ void bind_basis(nb::module_& m, const char* name) {
             const nb::gil_scoped_release release;
             basis.multiply(*op, from, to, factor);
           },
-          nb::arg("a"), nb::arg("from"), nb::arg("to"), nb::arg("factor"))
+          nb::arg("a"), nb::arg("old"), nb::arg("new"), nb::arg("factor"))
       .def(
           "orthogonalise",
           [](Basis& basis, std::int64_t count, std::int64_t near, std::int64_t at) {
@@ -95,7 +95,7 @@ void bind_basis(nb::module_& m, const char* name) {
                     "copy: rows that are not there");
             basis.copy(from, to);
           },
-          nb::arg("from"), nb::arg("to"))
+          nb::arg("old"), nb::arg("new"))
       .def(
           "rotate",
           [](Basis& basis, std::int64_t first, const HostRows<const T>& y) {
