@@ -10,6 +10,11 @@ namespace {
 
 constexpr Offset kEntriesOfAnAggregation = 64 << 10;
 
+struct Piece {
+  std::vector<Index> indices;
+  std::vector<double> values;
+};
+
 }  // namespace
 
 std::int64_t renumber(std::span<Index> labels) {
@@ -59,13 +64,16 @@ Coarse aggregate(const Level<G>& level, std::span<const Index> labels, std::int6
     }
   }
   const auto tasks = std::ssize(first) - 1;
-  const auto met_indices =
-      reuse<Index>(entries.back() + 1);  // those of a task where the first of its entries is
-  const auto met_values = reuse<double>(entries.back() + 1);
+  std::vector<Piece> pieces(at(tasks));
   spaces.share(tasks, [&](Workspace& w, std::int64_t task) {
     poll_interrupt();
-    Index* indices = met_indices.data + entries[at(task)];
-    double* values = met_values.data + entries[at(task)];
+    // A community is met at most twice, by either sum; before the last of the task are few entries.
+    const auto most =
+        std::min(entries[at(task + 1)] - entries[at(task)], kEntriesOfAnAggregation + 2 * communities) + 1;
+    const auto met_indices = reuse<Index>(most);
+    const auto met_values = reuse<double>(most);
+    Index* indices = met_indices.data;
+    double* values = met_values.data;
     Slot* const slots = w.slots.data;
     for (auto c = first[at(task)]; c < first[at(task + 1)]; ++c) {
       double degree = 0;
@@ -97,15 +105,16 @@ Coarse aggregate(const Level<G>& level, std::span<const Index> labels, std::int6
       coarse.degree.data[c] = degree;
       indptr.data[c + 1] = kept;
     }
+    pieces[at(task)] = {{met_indices.data, indices}, {met_values.data, values}};
   });
   indptr.data[0] = 0;
   std::partial_sum(indptr.data, indptr.data + communities + 1, indptr.data);
   const auto indices = reuse<Index>(indptr.data[communities]);
   const auto values = reuse<double>(indptr.data[communities]);
   parallel_for(tasks, [&](std::int64_t task) {
-    const auto to = indptr.data[first[at(task)]], count = indptr.data[first[at(task + 1)]] - to;
-    std::copy_n(met_indices.data + entries[at(task)], count, indices.data + to);
-    std::copy_n(met_values.data + entries[at(task)], count, values.data + to);
+    const auto to = indptr.data[first[at(task)]];
+    std::ranges::copy(pieces[at(task)].indices, indices.data + to);
+    std::ranges::copy(pieces[at(task)].values, values.data + to);
   });
   coarse.a = {communities, communities, indptr, indices, values};
   return coarse;
