@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from penstock.csgraph import page_rank
 
 import penstock as ps
@@ -151,3 +152,23 @@ def test_no_steps_are_said_to_be_none():
     assert info["change"] == np.inf and not info["converged"] and np.isclose(ranks.sum(), 1)
     with pytest.raises(ValueError, match="sources has 1 masked entries"):
         ps.csgraph.personalized_pagerank(A, np.ma.array([0, 1], mask=[False, True]))
+
+
+@pytest.mark.parametrize("sources", [1, 7, 8, 17, 50, 70])
+@pytest.mark.parametrize("tol", [1e-4, 1e-6, 1e-9])
+def test_any_number_of_sources_of_a_graph_with_hubs(sources, tol):
+    """Rows of hubs are added up in pieces; columns come in groups of 16, and 64 of them at a time."""
+    rng = np.random.default_rng(4)
+    n = 30_000
+    u = np.concatenate((np.zeros(n, int), rng.integers(0, n, n)))
+    v = np.concatenate((np.arange(n), rng.integers(0, n, n)))
+    keep = rng.random(u.size) < 0.9  # some vertices have edges in one direction alone, some none
+    back = keep & (rng.random(u.size) < 0.5)
+    ends = np.concatenate((u[keep], v[back])), np.concatenate((v[keep], u[back]))
+    A = ps.csr_array(sp.csr_array((np.ones(ends[0].size, bool), ends), shape=(n, n)))
+    some = rng.integers(0, n, sources)
+    ranks, info = ps.csgraph.personalized_pagerank(A, some, tol=tol, max_iter=500, return_info=True)
+    assert info["converged"] and info["change"] < tol
+    np.testing.assert_allclose(ranks.sum(axis=0), 1, rtol=1e-6)
+    for j, s in enumerate(some.tolist()):
+        ps.csgraph.verify_pagerank(A, ranks[:, j], personalization={s: 1}, tol=tol)

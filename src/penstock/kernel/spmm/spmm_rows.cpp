@@ -2,6 +2,7 @@
 
 #include "penstock/core/config.hpp"
 #include "penstock/core/cpu_features.hpp"
+#include "penstock/kernel/spmm/push_rows_loops.hpp"
 #include "penstock/kernel/spmm/sddmm_loops.hpp"
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
@@ -78,6 +79,14 @@ DotsKernel<T> dots_kernel() {
   }
   return spmm_loops::dots<Four<T>, T>;
 }
+PushKernel push_kernel() {
+  if constexpr (kSimdFamily == SimdFamily::x86) {
+    if (simd_level() == Simd::avx512) return avx512::push_rows;
+    if (simd_level() == Simd::avx2) return avx2::push_rows;
+  }
+  return push_loops::Lanes<Four<float>>::push;
+}
+
 template DotsKernel<float> dots_kernel<float>();
 template DotsKernel<double> dots_kernel<double>();
 

@@ -1,6 +1,7 @@
 // Rows of Y are in up to 8 vectors of 4 doubles or 8 floats, of which the last one is masked.
 #include <immintrin.h>
 
+#include "penstock/kernel/spmm/push_rows_loops.hpp"
 #include "penstock/kernel/spmm/sddmm_loops.hpp"
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
@@ -86,6 +87,8 @@ template <class T>
 void dots(const DotsArgs<T>& p) {
   spmm_loops::dots<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(p);
 }
+void push_rows(const PushArgs& p) { push_loops::Lanes<Floats>::push(p); }
+
 template void dots(const DotsArgs<float>&);
 template void dots(const DotsArgs<double>&);
 

@@ -1,5 +1,6 @@
 // Rows of Y are in up to 16 vectors of 8 doubles or 16 floats, of which the last one is masked.
 #include "penstock/kernel/lanes_avx512.hpp"
+#include "penstock/kernel/spmm/push_rows_loops.hpp"
 #include "penstock/kernel/spmm/sddmm_loops.hpp"
 #include "penstock/kernel/spmm/spmm_rows_loops.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
@@ -66,6 +67,8 @@ template <class T>
 void dots(const DotsArgs<T>& p) {
   spmm_loops::dots<std::conditional_t<sizeof(T) == 8, Doubles, Floats>>(p);
 }
+void push_rows(const PushArgs& p) { push_loops::Lanes<Floats>::push(p); }
+
 template void dots(const DotsArgs<float>&);
 template void dots(const DotsArgs<double>&);
 
