@@ -87,8 +87,8 @@ def test_ranks_that_are_threads_are_told(where, victim):
     def work(comm):
         piece = deaths.endless(where, comm)
         comm.barrier()
-        if comm.rank == victim == 0:
-            signal.setitimer(signal.ITIMER_REAL, deaths.SECONDS)
+        if comm.rank == victim == 0:  # again where it is raised in a destructor, which ignores it
+            signal.setitimer(signal.ITIMER_REAL, deaths.SECONDS, 2.0)
         try:
             for turn in range(10**9):
                 if comm.rank == victim == 1 and turn == 3 * (where != "solver"):
@@ -97,6 +97,9 @@ def test_ranks_that_are_threads_are_told(where, victim):
         except ps.dist.CommError as error:
             heard[comm.rank] = (str(error), time.monotonic())
             raise
+        finally:
+            if comm.rank == 0:
+                signal.setitimer(signal.ITIMER_REAL, 0)
 
     before = signal.signal(signal.SIGALRM, end)
     try:
@@ -108,5 +111,5 @@ def test_ranks_that_are_threads_are_told(where, victim):
     assert sorted(heard) == sorted({0, 1, 2, 3} - {victim})
     for text, at in heard.values():
         assert text == f"rank {victim} failed: ValueError: no luck"
-        assert at - begun[0] < SECONDS
+        assert at - begun[-1] < SECONDS
     assert threading.active_count() == threads
