@@ -17,7 +17,10 @@ _LONG = 60  # characters of a value that others are told
 # What may be raised again on other ranks, from its text alone.
 _SHARED = {
     e.__name__: e
-    for e in (ValueError, TypeError, MemoryError, FileNotFoundError, OSError, NotImplementedError)
+    for e in (
+        *(ValueError, TypeError, MemoryError, FileNotFoundError, OSError),
+        *(_core.NotCompiledError, NotImplementedError),
+    )
 }
 
 

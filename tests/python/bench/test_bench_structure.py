@@ -53,7 +53,8 @@ def test_every_kind_and_algorithm(tmp_path: Path) -> None:
         for result in case["results"].values():
             assert result["status"] == "ok"
             assert 0 < result["min"] <= result["median"] <= result["max"]
-            assert result["worst"] == pytest.approx(result["max"] / result["median"], rel=1e-4)
+            # Of three numbers with five digits each
+            assert result["worst"] == pytest.approx(result["max"] / result["median"], rel=1.5e-4)
         assert case["best_rival"] == "scipy"
         assert case["ratios"]["cpu"] > 0
         assert case["case"] in said

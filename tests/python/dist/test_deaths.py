@@ -86,10 +86,12 @@ def test_ranks_that_are_threads_are_told(where, victim):
 
     def work(comm):
         piece = deaths.endless(where, comm)
-        comm.barrier()
-        if comm.rank == victim == 0:  # again where it is raised in a destructor, which ignores it
-            signal.setitimer(signal.ITIMER_REAL, deaths.SECONDS, 2.0)
         try:
+            comm.barrier()  # which the others may still be in when one has failed
+            if (
+                comm.rank == victim == 0
+            ):  # again where it is raised in a destructor, which ignores it
+                signal.setitimer(signal.ITIMER_REAL, deaths.SECONDS, 2.0)
             for turn in range(10**9):
                 if comm.rank == victim == 1 and turn == 3 * (where != "solver"):
                     end()
