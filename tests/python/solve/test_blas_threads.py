@@ -41,6 +41,28 @@ def test_the_last_to_leave_gives_them_back() -> None:
     assert threads() == before
 
 
+def test_a_thread_other_than_the_first_one_may_be_last() -> None:
+    before = threads()
+    inside, leave = threading.Event(), threading.Event()
+
+    def last() -> None:
+        with one_blas_thread():
+            inside.set()
+            leave.wait(10)
+
+    other = threading.Thread(target=last)
+    with one_blas_thread():
+        other.start()
+        assert inside.wait(10)
+    assert 1 in threads()
+    leave.set()
+    other.join(10)
+    assert threads() == before
+    with one_blas_thread():  # nobody owns the libraries
+        assert 1 in threads()
+    assert threads() == before
+
+
 def test_an_error_gives_them_back() -> None:
     before = threads()
     with pytest.raises(ZeroDivisionError), one_blas_thread():

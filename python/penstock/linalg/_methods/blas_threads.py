@@ -14,33 +14,41 @@ from typing import Any
 
 _lock = threading.Lock()
 _inside = 0
-_limit: Any = None
+_before: list[int] = []  # threads of each library
 
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Until the last of those that are inside leaves."""
-    global _inside, _limit
+    """Until the last of those that are inside leaves, on whichever thread."""
+    global _inside, _before
     with _lock:
         _inside += 1
         if _inside == 1:
-            found = _libraries()
-            _limit = None if found is None else found.limit(limits=1)
+            _before = [library.num_threads for library in _libraries()]
+            _set([1] * len(_before))
     try:
         yield
     finally:
         with _lock:
             _inside -= 1
-            if _inside == 0 and _limit is not None:
-                _limit.restore_original_limits()
-                _limit = None
+            if _inside == 0:
+                _set(_before)
+
+
+def _set(counts: list[int]) -> None:
+    for library, count in zip(_libraries(), counts, strict=True):
+        library.set_num_threads(count)
+        # From threadpoolctl 3.8 on only the thread that has set OpenBLAS's may set it again: here another may be last.
+        release = getattr(library, "clear_controlling_thread", None)
+        if release is not None:
+            release()
 
 
 @functools.cache
-def _libraries() -> Any:
+def _libraries() -> list[Any]:
     """Those that are loaded by now: NumPy's is."""
     try:
         import threadpoolctl
     except ImportError:  # speed is all that is lost
-        return None
-    return threadpoolctl.ThreadpoolController().select(user_api="blas")
+        return []
+    return list(threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers)
