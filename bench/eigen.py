@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,7 @@ def cupy_eigenvalues(csr: Any, k: int, gpu: int) -> list[Contestant]:
     return [Contestant("cupy", run)]
 
 
-def singular_values(csr: Any, k: int, info: dict[str, Any], _: int | None) -> list[Contestant]:
+def singular_values(csr: Any, k: int, info: dict[str, Any]) -> list[Contestant]:
     import scipy.sparse.linalg as sla
 
     import penstock as ps
@@ -142,7 +143,7 @@ def singular_values(csr: Any, k: int, info: dict[str, Any], _: int | None) -> li
     ]
 
 
-def approximations(csr: Any, k: int, info: dict[str, Any], _: int | None) -> list[Contestant]:
+def approximations(csr: Any, k: int, info: dict[str, Any]) -> list[Contestant]:
     import penstock as ps
 
     a = ps.csr_array(csr)
@@ -209,9 +210,14 @@ def main() -> int:
     except ValueError as e:
         parser.error(str(e))
     report = Report("eigen", args, vars(settings), threads)
+    makers = {
+        "eigsh": partial(eigenvalues, gpu=args.gpu),
+        "svds": singular_values,
+        "randomized": approximations,
+    }
     for name, kind, k, csr in cases(args, report):
         info: dict[str, Any] = {}
-        make = {"eigsh": eigenvalues, "svds": singular_values, "randomized": approximations}[kind]
+        make = makers[kind]
         if kind == "randomized":
             best = ps.linalg.svds(ps.csr_array(csr), k=k, return_singular_vectors=False)
             check = captured(csr, k, float(np.sum(best**2)))
@@ -223,7 +229,7 @@ def main() -> int:
             about={"matrix": name, "kind": kind, "k": k, "rows": csr.shape[0],
                    "cols": csr.shape[1], "nnz": int(csr.nnz)},
         )  # fmt: skip
-        entry = harness.measure(case, make(csr, k, info, args.gpu), settings)
+        entry = harness.measure(case, make(csr, k, info), settings)
         for who, more in info.items():
             entry["results"][who] |= more
         report.add(entry)

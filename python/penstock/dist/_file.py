@@ -60,13 +60,18 @@ def from_text(path: Any, comm: Any, how: Options, beyond_one: bool = False) -> A
         alone = comm.size == 1 and not beyond_one
         if alone or how.scatter == "masters" or reads_pattern(how):
             return None
+    require_real(path, body)
+    with one_thread() if body.alone else nullcontext():
+        return _Readers(path, body, size, comm, how).matrix()
+
+
+def require_real(path: Any, body: Body) -> None:
+    """NotCompiledError for complex values."""
     if body.values is not None and body.values.kind == "c":
         raise _core.NotCompiledError(
             f"{path}: distributed matrices have values of bool, float32 or float64, these are complex: load the file, "
             "and distribute the real or the imaginary part"
         )
-    with one_thread() if body.alone else nullcontext():
-        return _Readers(path, body, size, comm, how).matrix()
 
 
 def body_of(path: Any) -> Callable[..., Body | None] | None:

@@ -14,7 +14,7 @@ from penstock._io._errors import broken
 from penstock._io._scipy_text import one_thread
 from penstock._io._text import TextFile, is_gzip
 from penstock.dist._agree import agreed
-from penstock.dist._file import body_of
+from penstock.dist._file import body_of, require_real
 from penstock.dist._owners import Options
 from penstock.dist._wide.build import SIGNS, add, made
 from penstock.dist._wide.numbers import MOST, beyond, check_way, is_wide
@@ -27,7 +27,8 @@ def is_packed_text(path: Any) -> bool:
 
 def tells_of_large_numbers(path: Any) -> bool:
     """Whether it is such a file, and its header says so."""
-    if not is_packed_text(path) or (find := body_of(path)) is None:
+    find = body_of(path) if is_packed_text(path) else None
+    if find is None:
         return False
     with TextFile(path, ahead=False) as text:
         body = find(text, most=MOST)
@@ -36,7 +37,7 @@ def tells_of_large_numbers(path: Any) -> bool:
 
 def from_packed(path: Any, comm: Any, how: Options) -> Any:
     """The core's distributed matrix of a file that one process cannot hold for its numbers. Collective."""
-    held, mirror = agreed(comm, lambda: _read(path)) if comm.rank == 0 else agreed(comm, _nothing)
+    held, mirror = agreed(comm, lambda: _read(path) if comm.rank == 0 else (None, "none"))
     shape, dtype, count = comm.share(held and (held[0], held[1].name, held[2].count), root=0)
     agreed(comm, lambda: check_way(how, beyond(shape)))
     count *= 1 if mirror == "none" else 2
@@ -54,10 +55,6 @@ def from_packed(path: Any, comm: Any, how: Options) -> Any:
     return made(agreed(comm, take), comm, shape, how)
 
 
-def _nothing() -> tuple[None, str]:
-    return None, "none"
-
-
 def _read(path: Any) -> tuple[tuple[tuple[int, int], np.dtype, Entries], str]:
     """(shape, type of the values, entries), and how they are mirrored."""
     find = body_of(path)
@@ -66,10 +63,7 @@ def _read(path: Any) -> tuple[tuple[tuple[int, int], np.dtype, Entries], str]:
         body = find(text, most=MOST)
         if body is None:
             raise broken(path, "holds no entries: read it with ps.load")
-        if body.values is not None and body.values.kind == "c":
-            raise _core.NotCompiledError(
-                f"{path}: distributed matrices have values of bool, float32 or float64, these are complex"
-            )
+        require_real(path, body)
         entries = Entries(body.values, min(body.promised or 0, text.at_most), MOST, MOST)
         with one_thread() if body.alone else nullcontext():
             entries.parse(text, body.lines, body.reader(), body.promised)

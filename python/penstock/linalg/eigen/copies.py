@@ -29,6 +29,7 @@ _LONGER = 1.5  # of the steps that seem to be needed, where restarts hide how ma
 _SHARE = 0.01  # of that distance: what a locked Ritz vector may hide of a missed one
 
 
+@one_blas_thread()
 def eigenpairs(
     room: Room,
     start: np.ndarray,
@@ -42,21 +43,6 @@ def eigenpairs(
 ) -> Ritz:
     """As `thick_restart`, but eigenvalues that coincide are found as often as they are there. `random` says that start
     is: it then needs no second look for one eigenvalue."""
-    with one_blas_thread():
-        return _eigenpairs(room, start, k, which, ncv, maxiter, tol, rng, random)
-
-
-def _eigenpairs(
-    room: Room,
-    start: np.ndarray,
-    k: int,
-    which: str,
-    ncv: int,
-    maxiter: int,
-    tol: float,
-    rng: np.random.Generator,
-    random: bool,
-) -> Ritz:
     found = thick_restart(room, start, k, which, ncv, maxiter, tol, rng)
     if not found.converged.all() or (k == 1 and random and not found.invariant):
         return found

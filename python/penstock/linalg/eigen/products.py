@@ -77,7 +77,8 @@ class Products:
             )
         self._for_blocks = self._given
         self.streams = self._travels = False
-        self._one: Product | None = None  # A x by the core's operator, where that is what dot does
+        # A x by the core's operator, where that is what dot does; `count` prepares it
+        self._one: Product | None = None
         self._prepared = not self._ours or self.a.nnz < PREPARE_FROM
         if self._ours:
             self._ask_the_planner()
@@ -97,7 +98,7 @@ class Products:
             )
         elsewhere = self.streams or self._given is not None or decision.on_gpu
         if not elsewhere and self.shape[0] == self.shape[1] and multiplied_here(self.a):
-            self._one = product(self.a, self.dtype, prepare=self.a.nnz >= PREPARE_FROM)
+            self._one = product(self.a, self.dtype, prepare=False)
 
     def block(self, wanted: int | None, most: int) -> int:
         """Vectors of a block: as asked for, or by what bounds a product, but at most `most`. A link to a GPU is so slow

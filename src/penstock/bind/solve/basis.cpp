@@ -61,9 +61,9 @@ void bind_basis(nb::module_& m) {
       },
       nb::arg("basis").noconvert(), nb::arg("near"), nb::arg("vectors").noconvert(), nb::arg("h").noconvert(),
       nb::arg("squares").noconvert(),
-      "vectors -= their part in the basis, whose coefficients go to h; squares: their sums of squares before "
-      "and "
-      "after");
+      "vectors -= their part in the basis, whose coefficients go to h; squares: their sums of squares "
+      "before, "
+      "and after");
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // Vectors of a Krylov method in a device's memory.
 #include "penstock/solver/device_basis.hpp"
 
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
-#include <memory>
+#include <algorithm>
 #include <tuple>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,6 +19,16 @@ namespace {
 
 template <class T>
 using HostRows = nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+/// How many rows there are in `host`, for a copy of them from or to the rows from `first` on.
+template <class T, class Host>
+std::int64_t rows_from(const DeviceBasis<T>& basis, std::int64_t first, const Host& host) {
+  const auto count = static_cast<std::int64_t>(host.shape(0));
+  require(first >= 0 && first + count <= basis.rows() &&
+              static_cast<std::int64_t>(host.shape(1)) == basis.columns(),
+          "a basis: rows that are not there");
+  return count;
+}
 
 template <class T>
 void bind_basis(nb::module_& m, const char* name) {
@@ -35,10 +46,7 @@ void bind_basis(nb::module_& m, const char* name) {
       .def(
           "put",
           [](Basis& basis, std::int64_t first, const HostRows<const T>& from) {
-            const auto count = static_cast<std::int64_t>(from.shape(0));
-            require(first >= 0 && first + count <= basis.rows() &&
-                        static_cast<std::int64_t>(from.shape(1)) == basis.columns(),
-                    "put: rows that are not there");
+            const auto count = rows_from(basis, first, from);
             const nb::gil_scoped_release release;
             basis.put(first, count, from.data());
           },
@@ -46,10 +54,7 @@ void bind_basis(nb::module_& m, const char* name) {
       .def(
           "get",
           [](Basis& basis, std::int64_t first, const HostRows<T>& to) {
-            const auto count = static_cast<std::int64_t>(to.shape(0));
-            require(first >= 0 && first + count <= basis.rows() &&
-                        static_cast<std::int64_t>(to.shape(1)) == basis.columns(),
-                    "get: rows that are not there");
+            const auto count = rows_from(basis, first, to);
             const nb::gil_scoped_release release;
             basis.get(first, count, to.data());
           },
@@ -70,17 +75,12 @@ void bind_basis(nb::module_& m, const char* name) {
           [](Basis& basis, std::int64_t count, std::int64_t near, std::int64_t at) {
             std::vector<double> h(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
             double squares[2] = {};
-            {
-              const nb::gil_scoped_release release;
-              basis.orthogonalise(count, near, at, h.data(), squares);
-            }
-            nb::list made;
-            for (const double x : h) made.append(x);
-            return nb::make_tuple(made, squares[0], squares[1]);
+            const nb::gil_scoped_release release;
+            basis.orthogonalise(count, near, at, h.data(), squares);
+            return std::tuple(std::move(h), squares[0], squares[1]);
           },
           nb::arg("count"), nb::arg("near"), nb::arg("at"),
-          "Row `at` less its part in the first `count` rows; the coefficients, and its squares before and "
-          "after")
+          "Row `at` less its part in the first `count` rows; the coefficients, its square before, and after")
       .def(
           "scale",
           [](Basis& basis, std::int64_t at, double by) {

@@ -4,13 +4,14 @@
 
 #include "penstock/core/device.hpp"
 #include "penstock/kernel/basis/basis_rows.hpp"
+#include "penstock/kernel/vectors/sweep.hpp"
 
 // Passes over a basis in the memory of a GPU. T is float or double.
 namespace penstock::gpu {
 
 /// The blocks of a sweep over n columns. They do not depend on the chip, so that sums have the same bits on every GPU.
 inline constexpr std::int64_t basis_blocks(std::int64_t n) {
-  return std::clamp<std::int64_t>((n + 255) / 256, 1, 1056);
+  return std::clamp<std::int64_t>((n + 255) / 256, 1, kSweepBlocks);
 }
 
 /// v -= the sum over i of f[i] taken_i; then h[i] = the inner product of met_i and v, and h[met.count] that of v and v. Either

@@ -9,16 +9,17 @@ namespace {
 constexpr int kWarps = kThreads / 32;
 constexpr int kMet = 8;  // rows that meet v at once, so that v is read less often
 
-/// parts[r * stride] = the sum of sums[r] over the block, for r below `rows`.
-__device__ void leave_sums(double (&sums)[kMet], int rows, double (&cells)[kMet][kWarps], double* parts,
+/// parts[r * stride] = the sum of sums[r] over the block, for r below `rows`, which is at most R.
+template <int R>
+__device__ void leave_sums(double (&sums)[R], int rows, double (&cells)[kMet][kWarps], double* parts,
                            std::int64_t stride) {
 #pragma unroll
-  for (int r = 0; r < kMet; ++r)
+  for (int r = 0; r < R; ++r)
     for (int d = 16; d > 0; d /= 2) sums[r] += __shfl_down_sync(kAll, sums[r], d);
   __syncthreads();  // the cells may still be read from the rows before
   if (threadIdx.x % 32 == 0)
 #pragma unroll
-    for (int r = 0; r < kMet; ++r) cells[r][threadIdx.x / 32] = sums[r];
+    for (int r = 0; r < R; ++r) cells[r][threadIdx.x / 32] = sums[r];
   __syncthreads();
   if (threadIdx.x >= unsigned(rows)) return;
   double sum = 0;
@@ -34,13 +35,13 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ bool last;
   const auto step = std::int64_t(gridDim.x) * kThreads;
   const auto begin = std::int64_t(blockIdx.x) * kThreads + threadIdx.x;
-  double squares[kMet] = {};
+  double square[1] = {};
   for (auto j = begin; j < n; j += step) {
     T x = s.v[j];
 #pragma unroll 8
     for (std::int64_t i = 0; i < s.taken.count; ++i) x -= T(s.f[i]) * s.taken.data[i * s.taken.stride + j];
     if (s.taken.count) s.v[j] = x;
-    squares[0] += double(x) * double(x);
+    square[0] += double(x) * double(x);
   }
   for (std::int64_t i = 0; i < s.met.count; i += kMet) {
     const int rows = int(s.met.count - i < kMet ? s.met.count - i : kMet);
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     leave_sums(sums, rows, cells, parts + i * gridDim.x + blockIdx.x, gridDim.x);
   }
-  leave_sums(squares, 1, cells, parts + s.met.count * gridDim.x + blockIdx.x, gridDim.x);
+  leave_sums(square, 1, cells, parts + s.met.count * gridDim.x + blockIdx.x, gridDim.x);
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
