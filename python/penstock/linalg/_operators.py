@@ -15,6 +15,7 @@ from penstock._plan.decision import on_cpu
 from penstock._plan.schedules import options
 
 PREPARE_AFTER = 12  # products; see solver/matrix_op.hpp
+WORTH_A_PLAN = 1 << 16  # nonzeros; solver/matrix_op.hpp has the same
 
 
 def as_matrix(a: Any) -> Any:

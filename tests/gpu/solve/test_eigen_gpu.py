@@ -86,6 +86,13 @@ def test_eigsh(which, dtype):
     assert abs(A @ vectors - vectors * values).max() < 200 * eps
 
 
+def test_a_matrix_that_a_cpu_would_prepare():
+    A = ps.generate.laplacian((200, 170))  # large enough for a plan of the CPU, after some products
+    found = eigsh(A.to(ps.device(0)), k=3, which="LA", return_eigenvectors=False)
+    expected = eigsh(A, k=3, which="LA", return_eigenvectors=False)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_eigenvalues_that_coincide_are_all_found():
     A = ps.generate.laplacian((41, 41))  # pairs, by symmetry
     values = eigsh(A.to(ps.device(0)), k=9, which="LA", return_eigenvectors=False)

@@ -12,16 +12,14 @@ from penstock._plan.schedules import options
 from penstock.linalg._amg.place import same_entries
 from penstock.linalg._checks import require_callable
 from penstock.linalg._names import METHODS, method_named
-
-WORTH_A_PLAN = 1 << 16  # nonzeros; solver/matrix_op.hpp has the same
+from penstock.linalg._operators import WORTH_A_PLAN, multiplied_here
 
 
 def prepare_products(a: Any) -> None:
     """Builds the plan of products in core on the CPU, where `a` is multiplied there and large enough."""
     if not isinstance(a, csr_array) or a.nnz < WORTH_A_PLAN or a.dtype.kind != "f":
         return
-    elsewhere = a.place == "device" or a._derived.stream_plans is not None
-    if not elsewhere and on_cpu(a, options.device_memory).usual:
+    if multiplied_here(a) and on_cpu(a, options.device_memory).usual:
         a.prepare()
 
 

@@ -16,9 +16,8 @@ from penstock._matrix.csr import csr_array
 from penstock._plan.decision import decide
 from penstock._plan.schedules import InCore, Streamed, as_schedule
 from penstock.linalg._methods.passes import Product, norm, product
-from penstock.linalg._operators import PREPARE_AFTER, as_matrix, multiplied_here
+from penstock.linalg._operators import PREPARE_AFTER, WORTH_A_PLAN, as_matrix, multiplied_here
 
-PREPARE_FROM = 65_536  # entries, as for the Krylov methods
 NEAR_ONE = 10  # a norm of up to 2 to this power, or down to 1 by it, is left as it is
 STREAMED_BLOCK = 8  # where entries travel to a GPU; see docs/eigen.md
 
@@ -79,7 +78,7 @@ class Products:
         self.streams = self._travels = False
         # A x by the core's operator, where that is what dot does; `count` prepares it
         self._one: Product | None = None
-        self._prepared = not self._ours or self.a.nnz < PREPARE_FROM
+        self._prepared = not self._ours or self.a.nnz < WORTH_A_PLAN
         if self._ours:
             self._ask_the_planner()
 
@@ -88,7 +87,8 @@ class Products:
         decision = decide(self.a, self.dtype.itemsize, self._given)
         self.streams = isinstance(decision.schedule, Streamed)
         self._travels = self.streams and decision.on_gpu
-        self._prepared |= decision.schedule is None or not isinstance(decision.schedule, InCore)
+        here = multiplied_here(self.a)
+        self._prepared |= not here or not isinstance(decision.schedule, InCore)
         plan = decision.plan
         if self._given is None and plan is not None and plan.facts["streamed_bytes"] > 0:
             self.streams = True
@@ -97,7 +97,7 @@ class Products:
                 Streamed() if max(plan.request.devices) >= 0 else Streamed(device="cpu")
             )
         elsewhere = self.streams or self._given is not None or decision.on_gpu
-        if not elsewhere and self.shape[0] == self.shape[1] and multiplied_here(self.a):
+        if not elsewhere and self.shape[0] == self.shape[1] and here:
             self._one = product(self.a, self.dtype, prepare=False)
 
     def block(self, wanted: int | None, most: int) -> int:

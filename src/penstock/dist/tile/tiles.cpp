@@ -107,6 +107,10 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
       const auto bytes = map_.bytes(i, j);
       largest = std::max(largest, bytes);
       if (!mine(i, j) || bytes == 0) continue;
+      if (const auto rest = padded_to(bytes, kTileAlign) - bytes; rest > 0 && on_device()) {
+        if (!stream) stream.emplace(where());  // what is between tiles is sent with runs of them
+        fill_async(own_tile(i, j) + bytes, 0, rest, *stream);
+      }
       if (filled == Filled::host) {
         const auto written = draft(i, j);
         fill(i, j, written.data);
@@ -123,6 +127,7 @@ void TileMatrix::lay_out(const Fill& fill, Filled filled) {
         fill(i, j, own_tile(i, j));
       }
     }
+  if (stream) synchronize(Stream(*stream));
   if (on_device())
     pool_ = std::make_shared<TileHere::Pool>(TileHere::Pool{device_place(where()), largest, 0, {}});
   if (map_.sparse && filled == Filled::host) share_spans();

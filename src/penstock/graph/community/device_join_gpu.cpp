@@ -202,6 +202,7 @@ DeviceLevel join_on(const DeviceLevel& level, DevicePartition& found, const Devi
     synchronize(stream);
   }
   ordered.before = held<Offset>(n + 1, stream);
+  fill_async(ordered.before.data + n, 0, sizeof(Offset), stream);
   each(n, SizesOf{level.lists, ordered.vertices.data, ordered.before.data}, stream);
   prefix_sums(ordered.before.data, n + 1, stream);
   auto out = Joining(level, found, ordered, room, stream).run();
