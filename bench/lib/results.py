@@ -42,13 +42,15 @@ RAW = {
             )
         ),
     ),
-    "buono2017": ("cases.results.*.trace",),
+    "buono2017": ("cases.results.*.trace", _MOST),
     "cardellini2014": ("cases.results.*.each.seconds", _MOST),
-    "device_arrays": (_MOST,),
-    "nx_backend": (_MOST,),
-    "solve_gpu": (_MOST,),
-    "spgemm_gpu": (_MOST,),
-    "spmm_gpu": (_MOST,),
+    **dict.fromkeys(
+        (
+            *("device_arrays", "dist_cpu", "factors_gpu", "nx_backend", "solve_gpu", "spgemm_cpu"),
+            *("spgemm_gpu", "spmm_cpu", "spmm_gpu", "spmv_cpu", "spmv_gpu"),
+        ),
+        (_MOST,),
+    ),
     "structure": tuple(
         f"cases.results.*.{name}"
         for name in (
@@ -64,7 +66,7 @@ RAW = {
             f"cases.predictions.{name}"
             for name in (
                 *("grid", "halo", "bound", "mad", "imbalance", "*_most", "*_all"),
-                *("compute", "speedup", "efficiency", "gflops", "between"),
+                *("compute", "ratio", "speedup", "efficiency", "gflops", "between"),
             )
         ),
     ),

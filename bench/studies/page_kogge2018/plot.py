@@ -19,7 +19,7 @@ from lib.paper_tables import (
 from lib.plot_ratios import COLOURS
 
 from studies.page_kogge2018 import paper
-from studies.page_kogge2018.tables import named, tables
+from studies.page_kogge2018.tables import named, ratio, tables
 
 _BANDS = {"dense": "#3b7a57", "middle": "#4878a8", "sparse": "#b5483a"}
 _WORDS = {"dense": "over 100 entries a row", "middle": "10 to 100", "sparse": "under 10"}
@@ -73,8 +73,8 @@ def _ratios(axes: Any, data: Report, layout: str) -> None:
     theirs = {"naive": "grid_reduce", "balanced": "bins_gather"}[layout]
     for c in of_part(data, "oracle"):
         kind = paper.band(c["paper_per_row"])
-        rows = [p for p in c["predictions"] if p["layout"] == theirs and p["ratio"] > 0]
-        axes.plot([p["ranks"] for p in rows], [p["ratio"] for p in rows], "-", linewidth=0.8, color=_BANDS[kind],
+        rows = [p for p in c["predictions"] if p["layout"] == theirs and p["communicate"] > 0]
+        axes.plot([p["ranks"] for p in rows], [ratio(p) for p in rows], "-", linewidth=0.8, color=_BANDS[kind],
                   label=once(seen, f"{_WORDS[kind]}, predicted"))  # fmt: skip
     for c in of_part(data, "ranks"):
         r = good(c, layout)

@@ -86,6 +86,11 @@ def measured(data: Report, part: str) -> list[Table]:
     return [(TITLES[part], header, rows)] if rows else []
 
 
+def ratio(p: dict[str, Any]) -> float:
+    """Communication over computation of a prediction, whose time is the sum of both."""
+    return float(p["communicate"] / (p["seconds"] - p["communicate"]))
+
+
 def oracle(data: Report) -> list[Table]:
     """Where scaling stops for the paper's cluster, beside its bands (VI-C), and the ratio at 4 ranks (VI-B)."""
     rows = []
@@ -93,7 +98,7 @@ def oracle(data: Report) -> list[Table]:
         at = {(p["layout"], p["ranks"]): p for p in c["predictions"]}
         theirs = paper.STOPS[paper.band(c["paper_per_row"])]
         four = [
-            at.get((name, paper.DOMINATES), {}).get("ratio")
+            ratio(p) if (p := at.get((name, paper.DOMINATES))) else None
             for name in ("grid_reduce", "bins_gather")
         ]
         rows.append([named(c), f"{c['per_row']:.1f}", f"{theirs}", *(f"{c['stops'][n]}" for n in

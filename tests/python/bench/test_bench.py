@@ -46,7 +46,7 @@ CASE_KEYS = {
     "ratios",
 }
 OURS = ("prepared", "balanced", "blocked", "binned", "streamed")
-TIMES = ("min", "median", "max")
+TIMES = ("min", "median")  # spread gives the longest
 
 
 def run(script: str, *args: Any, status: int = 0) -> str:
@@ -74,7 +74,7 @@ def checked(path: Path, name: str, repeats: int) -> dict[str, Any]:
             assert result["status"] == "ok", f"{case['case']}, {who}: {result.get('reason')}"
             assert 0 <= result["error"] <= 1
             assert all(math.isfinite(result[t]) and result[t] > 0 for t in TIMES)
-            assert result["min"] <= result["median"] <= result["max"]
+            assert result["min"] <= result["median"]
             assert result["spread"] >= 0 and "seconds" not in result
         for who, ratio in case["ratios"].items():
             best, ours = case["results"][case["best_rival"]], case["results"][who]
