@@ -1,4 +1,4 @@
-"""Krylov solvers and preconditioners for matrices that ranks share out: `penstock.linalg` over a `ps.dist.csr_array`.
+"""Krylov solvers, preconditioners and eigenvalues over a `ps.dist.csr_array`: `penstock.linalg`, shared out by ranks.
 
 Every rank calls the same function with its own entries of b and gets its own entries of x; `info` is the same on all.
 Sums have the same bits on every rank, so that all take the same decisions; against one rank they differ by rounding.
@@ -36,6 +36,7 @@ from penstock.dist._preconditioners import (
     Jacobi,
 )
 from penstock.dist._solve.columns import of_cycles, require_callback_type, solve_columns
+from penstock.dist._solve.eigen import eigsh
 from penstock.dist._solve.given import preconditioner
 from penstock.dist._solve_gpu import (
     can_stay,
@@ -61,6 +62,7 @@ __all__ = [
     "SolveInfo",
     "bicgstab",
     "cg",
+    "eigsh",
     "fgmres",
     "gmres",
     "pipecg",

@@ -15,7 +15,7 @@ from penstock.linalg._methods.passes import norm
 
 # Multiplications up to which OpenBLAS wakes no threads: they would wait for one another in each call.
 _ALONE = 1 << 18
-_KEPT = 0.5  # of a norm: where a pass takes more away, the result is not orthogonal enough yet
+KEPT = 0.5  # of a norm: where a pass takes more away, the result is not orthogonal enough yet
 
 
 def coefficients(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ def extend(
         for _ in range(2 if c else 0):
             r[:c, c] += project_out(fresh, v[None])[:, 0]
         kept = norm(v) if c else left
-        if kept < _KEPT * left:  # the block's vectors lie near one another
+        if kept < KEPT * left:  # the block's vectors lie near one another
             more = project_out(rows[: size + c], v[None])[:, 0]
             h[:, c] += more[:size]
             r[:c, c] += more[size:]

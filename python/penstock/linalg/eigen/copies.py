@@ -16,8 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from penstock.linalg._methods.blas_threads import one_blas_thread
-from penstock.linalg.eigen import basis
-from penstock.linalg.eigen.lanczos import Krylov, Ritz, thick_restart, tolerated, wanted
+from penstock.linalg.eigen.lanczos import Krylov, Ritz, Vectors, thick_restart, tolerated, wanted
 from penstock.linalg.eigen.rows import Room
 
 _LOOK = 5  # blocks from one look at the residuals to the next
@@ -40,17 +39,19 @@ def eigenpairs(
     tol: float,
     rng: np.random.Generator,
     random: bool = True,
+    of: Vectors | None = None,
 ) -> Ritz:
     """As `thick_restart`, but eigenvalues that coincide are found as often as they are there. `random` says that start
-    is: it then needs no second look for one eigenvalue."""
-    found = thick_restart(room, start, k, which, ncv, maxiter, tol, rng)
+    is: it then needs no second look for one eigenvalue. `of`: what the vectors are, if ranks share them out."""
+    of = Vectors.like(start) if of is None else of
+    found = thick_restart(room, start, k, which, ncv, maxiter, tol, rng, of)
     if not found.converged.all() or (k == 1 and random and not found.invariant):
         return found
     for end in ("SA", "LA") if which == "BE" else (which,):
         count = {"SA": k // 2, "LA": k - k // 2}[end] if which == "BE" else k
         more = count > 0
         while more:
-            found, more = _search(room, found, end, count, start.shape[0], maxiter, tol, rng)
+            found, more = _search(room, of, found, end, count, start.shape[0], maxiter, tol, rng)
     best = wanted(found.values, which, k)
     return replace(
         found,
@@ -68,6 +69,7 @@ def _keys(values: np.ndarray, end: str) -> np.ndarray:
 
 def _search(
     room: Room,
+    of: Vectors,
     found: Ritz,
     end: str,
     count: int,
@@ -77,7 +79,7 @@ def _search(
     rng: np.random.Generator,
 ) -> tuple[Ritz, bool]:
     """One search at one end, where `count` pairs are wanted: what is known then, and whether to search again."""
-    n, dtype = found.vectors.shape[1], found.vectors.dtype
+    n, dtype = of.n, found.vectors.dtype
     known, eps = _keys(found.values, end), float(np.finfo(dtype).eps)
     last, norm = float(np.sort(known)[-count]), float(abs(found.values).max())
     allowed = float(tolerated(np.array([last]), tol, norm, dtype)[0])
@@ -87,8 +89,8 @@ def _search(
     if ncv < 2 * b:
         return replace(found, complete=False), False
     hidden = _hidden(found, last, end, norm, n - ncv - 2 * b)
-    start = basis.random_rows(b, n, dtype, rng)
-    space = Krylov(room, start, ncv, rng, np.concatenate([found.vectors, hidden]))
+    start, locked = of.draw(b, dtype, rng), np.concatenate([found.vectors, hidden])
+    space = Krylov(room, start, ncv, rng, locked, of.agree)
     restarts, steps, part, rate = 0, 0, _UNLIKELY / np.sqrt(n), 0.0
     while True:
         steps += space.expand(_LOOK)
@@ -96,9 +98,9 @@ def _search(
         keys, norm = _keys(values, end), max(norm, float(abs(values).max()))
         hot = _wanted_of(keys, known + allowed, count)
         if len(hot) and len(hidden):  # these hide a part of what is missing
-            start = basis.random_rows(b, n, dtype, rng)
+            start = of.draw(b, dtype, rng)
             start[0] = space.vectors(y[:, hot]).sum(axis=0) + _STIRRED * start[0] / np.sqrt(n)
-            space, hidden = Krylov(room, start, ncv, rng, found.vectors), hidden[:0]
+            space, hidden = Krylov(room, start, ncv, rng, found.vectors, of.agree), hidden[:0]
             steps, part = 0, _STIRRED * part
             continue
         limit = np.sort(np.concatenate([known, keys[hot]]))[-count]
@@ -106,7 +108,7 @@ def _search(
         rest = np.setdiff1d(np.arange(len(values)), hot)
         if not restarts and (converged or space.full):
             projected = space.projected[: space.size, : space.size]
-            seen = _largest_part(projected, limit + allowed, end, b)
+            seen = of.agree(_largest_part(projected, limit + allowed, end, b))
             rate = -np.log(max(seen, eps)) / steps
         if len(rest) and converged:
             top = rest[np.argmax(keys[rest])]

@@ -6,13 +6,37 @@ needs no case of its own: Rayleigh-Ritz and the residuals are exact for the basi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from penstock.linalg.eigen import basis
 from penstock.linalg.eigen.rows import Room
 
 LOOK = 10  # blocks from one look at the residuals to the next
+
+
+def _alone(found: Any) -> Any:
+    return found
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """Vectors of n entries, of which a process has all, or, as one of several ranks, some.
+
+    `draw(count, dtype, rng)` has its entries of random ones as rows. `agree(numbers)` are those of one rank: what
+    LAPACK finds on different processors differs by rounding, and all ranks must go on alike."""
+
+    n: int
+    draw: Callable[[int, np.dtype, np.random.Generator], np.ndarray]
+    agree: Callable[[Any], Any] = _alone
+
+    @classmethod
+    def like(cls, rows: np.ndarray) -> Vectors:
+        n = rows.shape[1]
+        return cls(n, lambda count, dtype, rng: basis.random_rows(count, n, dtype, rng))
 
 
 @dataclass
@@ -66,8 +90,9 @@ class Krylov:
         ncv: int,
         rng: np.random.Generator,
         locked: np.ndarray | None = None,
+        agree: Callable[[Any], Any] = _alone,
     ) -> None:
-        self._rng, self.ncv = rng, ncv
+        self._rng, self.ncv, self._agree = rng, ncv, agree
         self.b, n = start.shape
         self._first = 0 if locked is None else len(locked)
         self._rows = room(self._first + ncv + self.b, n, start.dtype)
@@ -100,7 +125,9 @@ class Krylov:
     def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Ascending Ritz values of P A P, their coefficients, and the norms of their residuals."""
         values, y = np.linalg.eigh(self.projected[: self.size, : self.size], UPLO="U")
-        return values, y, np.linalg.norm(self._last @ y[self.size - self.b :], axis=0)
+        residuals = np.linalg.norm(self._last @ y[self.size - self.b :], axis=0)
+        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self._agree((values, y, residuals))
+        return found
 
     def outside(self, y: np.ndarray) -> np.ndarray:
         """Norms of what P takes from the products of these Ritz vectors."""
@@ -131,6 +158,7 @@ def thick_restart(
     maxiter: int,
     tol: float,
     rng: np.random.Generator,
+    of: Vectors | None = None,
 ) -> Ritz:
     """The k eigenpairs at the end `which` (LA, SA, LM, BE) of a Hermitian operator, whose products `room`'s rows have.
 
@@ -138,7 +166,8 @@ def thick_restart(
     space has. After `maxiter` restarts it returns what it has. Where eigenvalues coincide, it may find fewer of them
     than there are: `copies` looks for the others.
     """
-    space, restarts = Krylov(room, start, ncv, rng), 0
+    agree = _alone if of is None else of.agree
+    space, restarts = Krylov(room, start, ncv, rng, None, agree), 0
     while True:
         space.expand(LOOK)
         values, y, residuals = space.pairs()

@@ -36,8 +36,12 @@ class Scaled:
     """An operator on rows times a power of two, `factor`, which brings the first product's rows near the length of
     those that were multiplied: squares of very small and very large entries stay in range. 1 where they are anyway."""
 
-    def __init__(self, times: Callable[[np.ndarray], np.ndarray]) -> None:
-        self._times, self.factor = times, 0.0
+    def __init__(
+        self,
+        times: Callable[[np.ndarray], np.ndarray],
+        norm: Callable[[np.ndarray], float] = norm,
+    ) -> None:
+        self._times, self._norm, self.factor = times, norm, 0.0
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         y = self._times(x)
@@ -49,9 +53,8 @@ class Scaled:
         if not self.factor:
             self.factor = self._near(x, y)
 
-    @staticmethod
-    def _near(x: np.ndarray, y: np.ndarray) -> float:
-        size = max(norm(row) for row in y) / max(norm(row) for row in x)
+    def _near(self, x: np.ndarray, y: np.ndarray) -> float:
+        size = max(self._norm(row) for row in y) / max(self._norm(row) for row in x)
         if not 0 < size < np.inf:
             return 1.0
         most = np.finfo(y.dtype).maxexp - 8

@@ -104,7 +104,7 @@ def eigsh(
         return scipy_methods.eigsh(A, k, return_eigenvectors=return_eigenvectors, **given)
     begin = time.perf_counter()
     products = Products(A, schedule)
-    n = _checked(products, k, ncv, maxiter, tol)
+    n = checked(products.shape, k, ncv, maxiter, tol)
     k = int(k)
     draw = np.random.default_rng(0 if rng is None else rng)
     b = products.block(block, max(n // 8, 1))
@@ -140,18 +140,26 @@ def eigsh(
         ),
         *(found.residuals, products.streams, time.perf_counter() - begin, vectors_on),
     )
-    real = np.zeros((), products.dtype).real.dtype
-    values = found.values.astype(real)
+    return as_result(
+        found, products.dtype, which, return_eigenvectors, info if return_info else None
+    )
+
+
+def as_result(
+    found: lanczos.Ritz, dtype: np.dtype, which: str, vectors: bool, info: EigenInfo | None
+) -> Any:
+    """What eigsh returns."""
+    values = found.values.astype(np.zeros((), dtype).real.dtype)
     alone = values[::-1].copy() if which == "SA" else values
-    result = (values, found.vectors.T) if return_eigenvectors else (alone,)
-    result = (*result, info) if return_info else result
+    result: tuple[Any, ...] = (values, found.vectors.T) if vectors else (alone,)
+    result = result if info is None else (*result, info)
     return result if len(result) > 1 else result[0]
 
 
-def _checked(products: Products, k: Any, ncv: Any, maxiter: Any, tol: Any) -> int:
-    n, m = products.shape
+def checked(shape: tuple[int, int], k: Any, ncv: Any, maxiter: Any, tol: Any) -> int:
+    n, m = shape
     if n != m:
-        raise ValueError(f"expected square matrix (shape={products.shape}): svds takes any shape")
+        raise ValueError(f"expected square matrix (shape={shape}): svds takes any shape")
     if not is_whole(k) or k <= 0:
         raise ValueError(f"k={k!r}: k must be greater than 0, and a whole number")
     if k >= n:
