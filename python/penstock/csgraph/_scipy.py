@@ -16,7 +16,15 @@ from penstock._matrix.changing import Changing
 from penstock._matrix.csr import csr_array
 from penstock._matrix.names import Guarded
 
-__all__ = ["MOST", "as_given", "as_scipy", "as_scipys_own", "is_dense_graph", "theirs"]
+__all__ = [
+    "MOST",
+    "as_given",
+    "as_scipy",
+    "as_scipys_own",
+    "is_dense_graph",
+    "require_real_weights",
+    "theirs",
+]
 
 MOST = 2**31 - 1  # entries and vertices, which SciPy's graph functions number in int32
 
@@ -25,11 +33,16 @@ def as_scipy(graph: csr_array, what: str, weights: bool = False) -> Any:
     """The graph over the same entries, as SciPy's function `what` takes it; ValueError for one that is too large, or
     has complex weights that are read, whose imaginary parts SciPy drops."""
     _check_size(graph, what)
-    if weights and graph.dtype.kind == "c":
+    if weights:
+        require_real_weights(graph, what)
+    return graph.to_scipy()
+
+
+def require_real_weights(graph: csr_array, what: str) -> None:
+    if graph.dtype.kind == "c":
         raise ValueError(
             f"{what} needs real weights, these are complex: give those of A.real, or abs(A)"
         )
-    return graph.to_scipy()
 
 
 def as_scipys_own(a: Any, what: str) -> Any:

@@ -20,6 +20,7 @@ from penstock.csgraph._graph import (
 )
 from penstock.csgraph._lists import cpu_lists, for_cpu
 from penstock.csgraph._one_way import one_way
+from penstock.csgraph._scipy import require_real_weights
 from penstock.csgraph.breadth_first import as_labels
 from penstock.csgraph.gpu_options import GpuOptions, settled
 
@@ -361,8 +362,8 @@ def _weighted(A: Any, function: str, unweighted: bool, adds: bool = True) -> csr
     """A symmetric graph with real weights, whose sum float64 holds where `adds`."""
     graph = as_graph(A, function)
     unweighted = flag(unweighted, "unweighted")
-    if graph.dtype.kind == "c" and not unweighted:
-        raise ValueError(f"{function} needs real weights, these are complex")
+    if not unweighted:
+        require_real_weights(graph, function)
     mirrored = has_symmetric_pattern if unweighted else symmetric_weights
     if not mirrored(graph) and not _has_mirrored_sums(graph, unweighted):
         raise ValueError(

@@ -10,7 +10,7 @@ from penstock import _core
 from penstock._matrix.csr import csr_array
 from penstock.csgraph._gpu import on_cpu
 from penstock.csgraph._graph import as_graph, symmetric_weights
-from penstock.csgraph._scipy import as_given
+from penstock.csgraph._scipy import as_given, require_real_weights
 
 __all__ = ["minimum_spanning_tree", "verify_minimum_spanning_tree"]
 
@@ -50,8 +50,7 @@ def minimum_spanning_tree(csgraph: Any, overwrite: bool = False, *, device: Any 
     """
     graph = as_graph(csgraph, "minimum_spanning_tree")
     on_cpu(graph, "minimum_spanning_tree", device)
-    if graph.dtype.kind == "c":
-        raise ValueError("minimum_spanning_tree needs real weights, these are complex")
+    require_real_weights(graph, "minimum_spanning_tree")
     row, col, values = _core.minimum_spanning_forest(graph._core, symmetric_weights(graph))
     made = csr_array._wrap(_core.coo_to_csr(*graph.shape, row, col, values))
     return as_given(made, csgraph)

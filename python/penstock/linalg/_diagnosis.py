@@ -9,8 +9,8 @@ import numpy as np
 from penstock._matrix.csr import csr_array
 from penstock.linalg._info import BREAKDOWNS, SolveInfo
 from penstock.linalg._methods.passes import norm
+from penstock.linalg._names import METHODS
 
-FOR_SYMMETRIC = ("cg", "pipecg", "block_cg")
 # Where the advice begins in what methods say, which a better one replaces.
 _ADVICE = (
     ": the matrix is not positive definite",
@@ -63,14 +63,15 @@ def _advise(info: SolveInfo, a: Any, method: str, rhs: np.ndarray, x: np.ndarray
     if info > 0 and info.iterations < FEW and not _grew(info):
         return
     vector = rhs if rhs.ndim == 1 else rhs[:, 0]
+    definite = method in METHODS and METHODS[method].definite
     numbers = info != BREAKDOWNS["not_finite"]
-    if method in FOR_SYMMETRIC and not_hermitian(product, vector):
+    if definite and not_hermitian(product, vector):
         kind = "Hermitian" if rhs.dtype.kind == "c" else "symmetric"
         _add(info, f": A is not {kind}: use gmres or bicgstab", True)
-    elif method in FOR_SYMMETRIC and numbers and _stuck(info):
+    elif definite and numbers and _stuck(info):
         why = "A is not positive definite, or is singular with a b outside its range"
         _add(info, f": {why}: use minres, which takes both, or lsmr", True)
-    elif numbers and method not in FOR_SYMMETRIC and (_grew(info) or _unreached(a, rhs, x)):
+    elif numbers and not definite and (_grew(info) or _unreached(a, rhs, x)):
         why = "A may be singular, and b not in its range"
         _add(info, f"; {why}: minres (A symmetric) or lsmr finds a least-squares solution", False)
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 class Method(NamedTuple):
     """`products` with A and `vectors` read or written, an iteration; `kept` more vectors for each that a restarted
-    method keeps. `core`: its vectors may be on a GPU, and `refine` takes it. `text` says what it is for."""
+    method keeps. `core`: its vectors may be on a GPU, and `refine` takes it. `definite`: A must be symmetric positive
+    definite. `text` says what it is for."""
 
     module: str
     products: int
@@ -17,17 +18,18 @@ class Method(NamedTuple):
     kept: int
     core: bool
     text: str
+    definite: bool = False
 
 
 METHODS = {
-    "cg": Method("krylov", 1, 10, 0, True, "symmetric positive definite A"),
-    "pipecg": Method("krylov", 1, 15, 0, True, "the same, over many ranks"),
+    "cg": Method("krylov", 1, 10, 0, True, "symmetric positive definite A", True),
+    "pipecg": Method("krylov", 1, 15, 0, True, "the same, over many ranks", True),
     "minres": Method("_methods.minimal_residual", 1, 17, 0, False, "symmetric A, also indefinite"),
     "bicgstab": Method("krylov", 2, 17, 0, True, "any A"),
     "gmres": Method("krylov", 1, 8, 2, True, "any A; residuals never rise"),
     "fgmres": Method("_methods.flexible_gmres", 1, 8, 3, False, "any A, with an M that changes"),
     "block_cg": Method(
-        "_methods.block_gradients", 1, 18, 0, False, "cg for several right-hand sides"
+        "_methods.block_gradients", 1, 18, 0, False, "cg for several right-hand sides", True
     ),
 }
 

@@ -34,6 +34,11 @@ CsrView<One> edges_of(const Matrix& m, const Released&... released) {
   return edges_in(m.any(released...));
 }
 
+[[noreturn]] inline void refuse_complex() {
+  throw Error(Errc::invalid_argument,
+              "the weights are complex, and this graph algorithm needs real ones: give A.real, or abs(A)");
+}
+
 /// Calls f with the matrix as Csr<V>; complex values have no order, and device memory no CPU that reads it.
 template <class F>
 auto with_real(const AnyCsr& any, F&& f) {
@@ -41,8 +46,7 @@ auto with_real(const AnyCsr& any, F&& f) {
       [&]<class V>(const Csr<V>& a) {
         for (const Place place : {a.indptr.place, a.indices.place, a.values.place}) check_on_host(place);
         if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>) {
-          throw Error(Errc::invalid_argument,
-                      "the weights are complex: this graph algorithm needs real ones");
+          refuse_complex();
           return f(Csr<One>{});
         } else {
           return f(a);

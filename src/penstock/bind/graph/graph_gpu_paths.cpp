@@ -21,8 +21,7 @@ nb::tuple with_lengths(const Matrix& m, F&& f) {
   return std::visit(
       [&]<class V>(const Csr<V>& a) -> nb::tuple {
         if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>)
-          throw Error(Errc::invalid_argument,
-                      "the weights are complex: this graph algorithm needs real ones");
+          refuse_complex();
         else return f(a);
       },
       m.any());

@@ -22,8 +22,7 @@ BoundDeviceGraph device_graph(const Matrix& m, int gpu) {
   return std::visit(
       [&]<class V>(const Csr<V>& a) -> BoundDeviceGraph {
         if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>) {
-          throw Error(Errc::invalid_argument,
-                      "the weights are complex: this graph algorithm needs real ones");
+          refuse_complex();
         } else {
           return {std::make_shared<DeviceGraph>(a, Where{gpu}), m.guard()};
         }

@@ -60,8 +60,7 @@ nb::tuple bound_personalized_on(const Matrix& m, const ReadArray<double>& out,
                                          {.alpha = alpha, .tol = tol, .max_iter = max_iter}, Where{gpu},
                                          room);
           else
-            throw Error(Errc::invalid_argument,
-                        "the weights are complex: this graph algorithm needs real ones");
+            refuse_complex();
         },
         m.any(release));
   }
