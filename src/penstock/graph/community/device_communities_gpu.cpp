@@ -12,6 +12,9 @@
 
 namespace penstock::community {
 
+// More rounds are nearer to vertices that move one by one, and fewer keep a GPU busier.
+static constexpr int kRounds = 16;
+
 std::int64_t add_all(const Array<std::int64_t>& some, Stream stream) {
   const auto sums = held<std::int64_t>(some.size + 1, stream);
   fill_async(sums.data, 0, sums.bytes(), stream);

@@ -9,6 +9,10 @@
 namespace penstock::community {
 namespace {
 
+// Of R-MAT graphs, whose communities are vague, 16 rounds find 0.5 % less modularity.
+constexpr int kLeidenRounds = 32;
+static_assert(kLeidenRounds <= PassCounts::kMostRounds);
+
 /// Communities of parts, each named after the part of its first vertex; `parts` has numbers below `count`, or is empty where each
 /// vertex is a part.
 Array<Index> communities_of_parts(const Array<Index>& labels, const Array<Index>& parts, std::int64_t count,
@@ -50,8 +54,9 @@ class Iteration {
 
  private:
   MoveRule rule_of(double scale) const {
-    return {
-        .scale = scale, .seed = drawn(seed_, static_cast<std::uint64_t>(number_)), .rounds = kRounds};
+    return {.scale = scale,
+            .seed = drawn(seed_, static_cast<std::uint64_t>(number_)),
+            .rounds = kLeidenRounds};
   }
   DeviceRoom left() const { return {std::max<std::int64_t>(room_.bytes - level_.device_bytes(), 0)}; }
 

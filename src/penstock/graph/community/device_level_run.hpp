@@ -107,8 +107,6 @@ Array<Index> numbered_on_host(const Array<Index>& labels, Stream stream);
 Array<Index> alone_on_host(std::int64_t n);
 std::int64_t add_all(const Array<std::int64_t>& some, Stream stream);
 
-// More rounds are nearer to vertices that move one by one, and fewer keep a GPU busier.
-inline constexpr int kRounds = 16;
 inline constexpr int kMostPassesOfALevel = 40;
 
 /// The factor that DeviceLists::factor is.

@@ -173,7 +173,6 @@ class DeviceMover {
     copy_async(counts_.data, &all, counts_.bytes(), stream_);
     PENSTOCK_ON(stream_, commit, m_, 0);
     synchronize(stream_);
-    alone_ = false;
   }
   void refine(const DevicePartition& within, const Array<std::int64_t>& outward) {
     m_.within = within.labels.data, m_.community = within.totals.data, m_.outward = outward.data;
@@ -187,7 +186,7 @@ class DeviceMover {
     for (int pass = 0; pass < passes.most; ++pass) {
       poll_interrupt();
       rule.seed = drawn(seed, static_cast<std::uint64_t>(pass));
-      m_.all = m_.within || (pass == 0 && alone_);  // most of them move
+      m_.all = m_.within || pass == 0;  // most of them move
       if (m_.within) fill_async(waiting_.data, 1, waiting_.bytes(), stream_);
       hubs.deal(rule);
       fill_async(counts_.data, 0, counts_.bytes(), stream_);
@@ -226,7 +225,6 @@ class DeviceMover {
   Array<Index> moved_, wanted_;
   Array<PassCounts> counts_;
   DeviceMoves m_;
-  bool alone_ = true;
 };
 
 }  // namespace
