@@ -132,13 +132,15 @@ def leiden(
     iterations: int = 2,
     unweighted: bool = False,
     seed: int = 0,
+    device: Any = None,
+    gpu_options: GpuOptions | None = None,
     lists: str = "auto",
 ) -> np.ndarray:
     """Communities of large modularity that are connected, by the method of Leiden.
 
     Parameters
     ----------
-    A, resolution, max_levels, unweighted, seed, lists : as for `louvain`
+    A, resolution, max_levels, unweighted, seed, device, gpu_options, lists : as for `louvain`
     threshold : float
         An iteration that gains less modularity is the last one.
     iterations : int
@@ -149,11 +151,12 @@ def leiden(
     labels : as `louvain` returns. The vertices of each community are connected by edges of positive weight within
         it; see `verify_connected_communities`.
 
-    Raises ValueError as `louvain` does.
+    Raises ValueError and MemoryError as `louvain` does.
 
     Traag, Waltman, van Eck (2019). Vertices move as in `louvain`; in the refinement they join the best part of
     their community, not one by lot, so that no temperature is needed. 36 bytes a vertex more than `louvain` are
-    needed meanwhile.
+    needed meanwhile; on a GPU 32, which makes 96. There a vertex joins no part whose only vertex may leave in the
+    same round, and communities that fell apart are split at the end.
 
     >>> import penstock as ps
     >>> two_triangles = ([0, 1, 2, 3, 4, 5, 2], [1, 2, 0, 4, 5, 3, 3])
@@ -161,17 +164,22 @@ def leiden(
     >>> ps.csgraph.leiden(A + A.T)
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
-    graph = _weighted(A, "leiden", unweighted)
-    labels: Any = _core.leiden(
-        readable(graph)._core,
+    graph, gpu, home = _placed(A, "leiden", unweighted, device, gpu_options)
+    packed = _packed(graph, "leiden", unweighted, gpu is not None, lists)
+    asked = (
         unweighted,
         _at_least_0(resolution, "resolution"),
         _number(threshold, "threshold"),
         _count(max_levels, "max_levels"),
         _count(iterations, "iterations"),
         seed_number(seed),
-        _packed(graph, "leiden", unweighted, False, lists),
     )
+    labels: Any
+    if gpu is None:
+        labels = _core.leiden(readable(graph)._core, *asked, packed)
+    else:
+        there = _roomy_lists(graph, gpu, home, unweighted, refined=True)
+        labels = _core.leiden_gpu(there, graph._core, *_weighed(graph, unweighted), *asked[1:])
     return labels
 
 
@@ -337,18 +345,17 @@ def _packed(graph: csr_array, function: str, unweighted: bool, on_gpu: bool, lis
     return packed if lists == "packed" or packed.facts()["sorted"] else None
 
 
-def _lists_on(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any:
-    packs = _reads_pattern(graph, unweighted)
-    return one_way(graph, [gpu], home, packs, _core.community_vertex_bytes())
-
-
-def _roomy_lists(graph: csr_array, gpu: int, home: str, unweighted: bool) -> Any:
-    """The lists, which leave room for the vertices where they may be in pinned memory instead."""
-    lists = _lists_on(graph, gpu, home, unweighted)
+def _roomy_lists(
+    graph: csr_array, gpu: int, home: str, unweighted: bool, refined: bool = False
+) -> Any:
+    """The lists, which leave room for the vertices where they may be in pinned memory instead; `refined` is for what
+    Leiden's method takes."""
+    packs, vertex_bytes = _reads_pattern(graph, unweighted), _core.community_vertex_bytes(refined)
+    lists = one_way(graph, [gpu], home, packs, vertex_bytes)
     facts = lists.facts()
-    short = facts["room_bytes"] < _core.community_bytes(facts["vertices"])
+    short = facts["room_bytes"] < _core.community_bytes(facts["vertices"], refined)
     if short and home == "auto" and facts["placement"] == "device" and graph.place != "device":
-        return _lists_on(graph, gpu, "pinned", unweighted)
+        return one_way(graph, [gpu], "pinned", packs, vertex_bytes)
     return lists
 
 

@@ -72,6 +72,8 @@ def agree(A, there, unweighted=False, **how):
         assert len(on_gpu) == max(len(levels), 1)
         for one, other in zip(on_gpu, levels, strict=False):
             np.testing.assert_array_equal(one, other)
+        got = cg.leiden(there, device=0, **asked, **how)
+        np.testing.assert_array_equal(got, _core.leiden_twin(A._core, **asked))
         expected = _core.label_propagation_twin(A._core, **asked)
         got = cg.label_propagation(there, device=0, **asked, **how)
         np.testing.assert_array_equal(got, expected)
@@ -100,8 +102,47 @@ def test_the_same_within_a_budget(budget):
 
 def test_a_budget_that_is_too_small():
     A = rmat(13, 6)
-    with ps.options(device_memory="200KB"), pytest.raises(MemoryError):
-        cg.louvain(A.to("pinned"), device=0)
+    for find in (cg.louvain, cg.leiden):
+        with ps.options(device_memory="200KB"), pytest.raises(MemoryError):
+            find(A.to("pinned"), device=0)
+    least = _core.community_bytes(A.shape[0], False) + 9 * A.shape[0]
+    assert least < _core.community_bytes(A.shape[0], True)
+    with ps.options(device_memory=least), pytest.raises(MemoryError):
+        cg.leiden(A.to("pinned"), device=0)
+
+
+LEIDEN = {
+    "planted": GRAPHS["planted"],
+    "lift": lambda: ps.generate.lift(rmat(10, 4), 30, seed=1),
+    "rmat": lambda: rmat(14, 5),
+    "weighted": lambda: rmat(14, 5, np.float32),
+}
+
+
+@pytest.mark.parametrize("name", LEIDEN)
+@pytest.mark.parametrize("resolution", [0.5, 1.0, 4.0])
+def test_leiden_is_connected_and_as_good_as_on_the_cpu(name, resolution):
+    A = LEIDEN[name]()
+    found = cg.leiden(A, resolution=resolution, device=0)
+    cg.verify_connected_communities(A, found)
+    np.testing.assert_array_equal(found, cg.leiden(A, resolution=resolution, device=0))
+    score = cg.modularity(A, found, resolution=resolution)
+    best = cg.modularity(A, cg.leiden(A, resolution=resolution), resolution=resolution)
+    assert score >= 0.99 * best
+
+
+@pytest.mark.parametrize("placement", ["device", "packed", "pinned"])
+def test_leiden_of_edges_that_exceed_the_budget(placement):
+    """The budget holds the vertices and a quarter of the edges."""
+    A = LEIDEN["lift"]().to("pinned")
+    budget = _core.community_bytes(A.shape[0], True) + 17 * A.shape[0] + A.nnz
+    assert 4 * A.nnz > 3 << 20
+    home = {} if placement == "device" else {"gpu_options": cg.GpuOptions(placement=placement)}
+    with ps.options(device_memory=budget):
+        found = cg.leiden(A, device=0, iterations=3, max_levels=3, **home)
+    cg.verify_connected_communities(A, found)
+    expected = _core.leiden_twin(A._core, iterations=3, levels=3)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("resolution", [0.0, 0.5, 4.0])
@@ -131,7 +172,7 @@ def test_small_planted_groups():
     dense = rng.random((160, 160)) < np.where(truth[:, None] == truth, 0.5, 0.01)
     rows, cols = np.nonzero(np.triu(dense, 1))
     A = ps.csr_array(undirected(160, rows, cols))
-    for find in (cg.louvain, cg.label_propagation):
+    for find in (cg.louvain, cg.leiden, cg.label_propagation):
         labels = find(A, device=0)
         assert len(np.unique(np.stack((labels, truth)), axis=1).T) == 4 == labels.max() + 1
     agree(A, A)
@@ -139,7 +180,8 @@ def test_small_planted_groups():
 
 def test_what_is_refused():
     A = rmat(8, 1, np.float32)
-    with pytest.raises(ValueError, match="packed lists have no weights"):
-        cg.louvain(A, device=0, gpu_options=cg.GpuOptions(placement="packed"))
+    for find in (cg.louvain, cg.leiden):
+        with pytest.raises(ValueError, match="packed lists have no weights"):
+            find(A, device=0, gpu_options=cg.GpuOptions(placement="packed"))
     with pytest.raises(ValueError, match="does not read"):
         cg.label_propagation(A, device=0, gpu_options=cg.GpuOptions(counted=True))

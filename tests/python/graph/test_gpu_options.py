@@ -23,6 +23,7 @@ FUNCTIONS = {
         "triangles",
         "pagerank",
         "louvain",
+        "leiden",
         "label_propagation",
     )
 }
@@ -42,6 +43,7 @@ READ = {
     "triangles": {"access", "placement", "counted"},
     "pagerank": {"access", "placement", "counted"},
     "louvain": {"placement"},
+    "leiden": {"placement"},
     "label_propagation": {"placement"},
 }
 OTHER = {

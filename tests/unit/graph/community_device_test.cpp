@@ -51,6 +51,8 @@ TEST(CommunityDevice, PackedListsLeadToTheSame) {
   const CommunityOptions o{.seed = 3};
   const auto labels = as_vector(louvain_twin(a, o, false, 1 << 20).labels);
   EXPECT_EQ(as_vector(community::louvain_on(g, o, false, stream).labels), labels);
+  const auto refined = as_vector(leiden_twin(a, o, 1 << 20).labels);
+  EXPECT_EQ(as_vector(community::leiden_on(g, o, stream).labels), refined);
   EXPECT_EQ(as_vector(community::label_propagation_on(g, 100, 3, stream)),
             as_vector(label_propagation_twin(a, 100, 3, 1 << 20)));
   for (Index v = 2; v < a.rows; ++v) {

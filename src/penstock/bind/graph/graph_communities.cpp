@@ -68,9 +68,10 @@ nb::object as_levels(const std::vector<std::vector<Index>>& levels) {
 }
 
 void communities_on_device(nb::module_& m) {
-  m.def("community_vertex_bytes", &community_vertex_bytes,
-        "Bytes of a GPU that communities take for each vertex, beside its list.");
-  m.def("community_bytes", &community_bytes, nb::arg("vertices"), "The same of so many vertices.");
+  m.def("community_vertex_bytes", &community_vertex_bytes, nb::arg("refined"),
+        "Bytes of a GPU that communities take for each vertex, beside its list; refined: those of leiden.");
+  m.def("community_bytes", &community_bytes, nb::arg("vertices"), nb::arg("refined"),
+        "The same of so many vertices.");
   m.def(
       "louvain_gpu",
       []([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
@@ -93,6 +94,31 @@ void communities_on_device(nb::module_& m) {
       nb::arg("graph"), nb::arg("a"), nb::arg("readable"), nb::arg("unweighted"), nb::arg("resolution"),
       nb::arg("threshold"), nb::arg("levels"), nb::arg("seed"), nb::arg("by_level"),
       "As louvain, on a GPU that has the lists of a; readable: the same where the CPU reads it");
+  m.def(
+      "leiden_gpu",
+      []([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
+         [[maybe_unused]] const Matrix& readable, [[maybe_unused]] bool unweighted, double resolution,
+         double threshold, int levels, int iterations, std::uint64_t seed) -> nb::object {
+        [[maybe_unused]] const CommunityOptions o{.resolution = resolution,
+                                                  .threshold = threshold,
+                                                  .levels = levels,
+                                                  .iterations = iterations,
+                                                  .seed = seed};
+        if constexpr (have_cuda) {
+          const auto weights = edge_weights(m, readable, unweighted);
+          Array<Index> labels;
+          {
+            const nb::gil_scoped_release release;
+            labels = leiden_gpu(*g.graph, weights, o).labels;
+          }
+          return as_result(labels);
+        } else {
+          no_gpu_build("communities");
+        }
+      },
+      nb::arg("graph"), nb::arg("a"), nb::arg("readable"), nb::arg("unweighted"), nb::arg("resolution"),
+      nb::arg("threshold"), nb::arg("levels"), nb::arg("iterations"), nb::arg("seed"),
+      "As leiden, on a GPU as louvain_gpu");
   m.def(
       "label_propagation_gpu",
       []([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
@@ -126,6 +152,22 @@ void communities_on_device(nb::module_& m) {
       nb::arg("levels") = 0, nb::arg("seed") = 0, nb::arg("by_level") = false,
       nb::arg("room") = std::int64_t{1} << 28,
       "What louvain_gpu finds, found by the CPU as the device, for tests; room: bytes that joining may take");
+  m.def(
+      "leiden_twin",
+      [](const Matrix& m, bool unweighted, double resolution, double threshold, int levels, int iterations,
+         std::uint64_t seed, std::int64_t room) {
+        const CommunityOptions o{.resolution = resolution,
+                                 .threshold = threshold,
+                                 .levels = levels,
+                                 .iterations = iterations,
+                                 .seed = seed};
+        return as_result(
+            with_weights(m, unweighted, [&](const auto& a) { return leiden_twin(a, o, room).labels; }));
+      },
+      nb::arg("a"), nb::arg("unweighted") = false, nb::arg("resolution") = 1.0, nb::arg("threshold") = 1e-7,
+      nb::arg("levels") = 0, nb::arg("iterations") = 2, nb::arg("seed") = 0,
+      nb::arg("room") = std::int64_t{1} << 28,
+      "What leiden_gpu finds, found by the CPU as the device, for tests; room: as for louvain_twin");
   m.def(
       "label_propagation_twin",
       [](const Matrix& m, bool unweighted, int passes, std::uint64_t seed) {

@@ -16,14 +16,14 @@ using community::WeightKind;
 /// The weights where the GPU reads them: beside lists that are in its memory, if these leave room, else in pinned memory.
 class WeightsThere {
  public:
-  WeightsThere(GpuGraph& g, const EdgeWeights& weights) {
+  WeightsThere(GpuGraph& g, const EdgeWeights& weights, std::int64_t vertex_bytes) {
     if (weights.entry_bytes == 0) return;
     g.require_lists("communities of a weighted graph");
     const auto& from = weights.bytes;
     if (can_read(g.where(), from.place)) {
       data_ = from.data;
     } else if (g.placement() == EdgePlacement::device &&
-               g.left() >= from.size + community_bytes(g.vertices())) {
+               g.left() >= from.size + vertex_bytes) {
       copy_.emplace(g, from.size, "the weights");
       data_ = copy_->data();
       copy_async(copy_->data(), from.data, from.size, g.stream());
@@ -46,12 +46,12 @@ class WeightsThere {
 
 /// Calls f(graph, stream) while the memory that it takes is set aside.
 template <class F>
-auto over_lists(GpuGraph& g, const EdgeWeights& weights, F&& f) {
+auto over_lists(GpuGraph& g, const EdgeWeights& weights, bool refined, F&& f) {
   require(g.vertices() == g.all_vertices(), "communities: a part of a graph has none");
   const GraphTurn turn(g, nullptr);
   g.make_room(g.facts().room());
-  const WeightsThere weighed(g, weights);
-  const auto vertex_bytes = community_bytes(g.vertices());
+  const auto vertex_bytes = community_bytes(g.vertices(), refined);
+  const WeightsThere weighed(g, weights, vertex_bytes);
   const auto of_vertices = g.set_aside(vertex_bytes, "the vertices' communities");
   const auto left = std::max<std::int64_t>(g.left(), 0);
   const auto of_levels = g.set_aside(left, "graphs of communities");
@@ -80,12 +80,17 @@ auto over_lists(GpuGraph& g, const EdgeWeights& weights, F&& f) {
 
 Communities louvain_gpu(GpuGraph& g, const EdgeWeights& weights, const CommunityOptions& options,
                         bool by_level) {
-  return over_lists(g, weights, [&](const auto& there, Stream stream) {
+  return over_lists(g, weights, false, [&](const auto& there, Stream stream) {
     return community::louvain_on(there, options, by_level, stream);
   });
 }
+Communities leiden_gpu(GpuGraph& g, const EdgeWeights& weights, const CommunityOptions& options) {
+  return over_lists(g, weights, true, [&](const auto& there, Stream stream) {
+    return community::leiden_on(there, options, stream);
+  });
+}
 Array<Index> label_propagation_gpu(GpuGraph& g, const EdgeWeights& weights, int passes, std::uint64_t seed) {
-  return over_lists(g, weights, [&](const auto& there, Stream stream) {
+  return over_lists(g, weights, false, [&](const auto& there, Stream stream) {
     return community::label_propagation_on(there, passes, seed, stream);
   });
 }

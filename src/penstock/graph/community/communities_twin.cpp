@@ -4,9 +4,11 @@
 
 namespace penstock {
 
-std::int64_t community_vertex_bytes() { return community::kMoveVertexBytes; }
-std::int64_t community_bytes(std::int64_t vertices) {
-  return vertices * community::kMoveVertexBytes + community::kLeastBytes;
+std::int64_t community_vertex_bytes(bool refined) {
+  return refined ? community::kRefineVertexBytes : community::kMoveVertexBytes;
+}
+std::int64_t community_bytes(std::int64_t vertices, bool refined) {
+  return vertices * community_vertex_bytes(refined) + community::kLeastBytes;
 }
 
 namespace {
@@ -35,6 +37,11 @@ Communities louvain_twin(const Csr<V>& a, const CommunityOptions& options, bool 
   return community::louvain_on(here(a, room), options, by_level, stream);
 }
 template <class V>
+Communities leiden_twin(const Csr<V>& a, const CommunityOptions& options, std::int64_t room) {
+  const OwnedStream stream{Where{}};
+  return community::leiden_on(here(a, room), options, stream);
+}
+template <class V>
 Array<Index> label_propagation_twin(const Csr<V>& a, int passes, std::uint64_t seed, std::int64_t room) {
   const OwnedStream stream{Where{}};
   return community::label_propagation_on(here(a, room), passes, seed, stream);
@@ -42,6 +49,7 @@ Array<Index> label_propagation_twin(const Csr<V>& a, int passes, std::uint64_t s
 
 #define X(V)                                                                                     \
   template Communities louvain_twin(const Csr<V>&, const CommunityOptions&, bool, std::int64_t); \
+  template Communities leiden_twin(const Csr<V>&, const CommunityOptions&, std::int64_t);         \
   template Array<Index> label_propagation_twin(const Csr<V>&, int, std::uint64_t, std::int64_t);
 X(One)
 X(float)

@@ -11,17 +11,18 @@
 #include "penstock/graph/community/level.hpp"
 
 namespace penstock::community {
-namespace {
 
 // More rounds are nearer to vertices that move one by one, and fewer keep a GPU busier.
-constexpr int kRounds = 16;
-constexpr int kMostPassesOfALevel = 40;
+static constexpr int kRounds = 16;
 
-/// The level of the graph as it was given, and twice the weight of its edges.
-struct DeviceBase {
-  DeviceLevel level;
-  double all = 0;
-};
+std::int64_t add_all(const Array<std::int64_t>& some, Stream stream) {
+  const auto sums = held<std::int64_t>(some.size + 1, stream);
+  fill_async(sums.data, 0, sums.bytes(), stream);
+  copy_async(sums.data, some.data, some.bytes(), stream);
+  prefix_sums(sums.data, some.size + 1, stream);
+  return fetch(sums.data + some.size, stream);
+}
+
 DeviceBase base_of(const DeviceCommunities& g, Stream stream) {
   DeviceBase base;
   base.level.lists = g.lists;
@@ -29,15 +30,10 @@ DeviceBase base_of(const DeviceCommunities& g, Stream stream) {
   base.level.entries = g.entries;
   base.level.degree = held<std::int64_t>(g.vertices, stream);
   PENSTOCK_ON(stream, add_degrees, g.lists, g.vertices, base.level.degree.data);
-  const auto sums = held<std::int64_t>(g.vertices + 1, stream);
-  fill_async(sums.data, 0, sums.bytes(), stream);
-  copy_async(sums.data, base.level.degree.data, base.level.degree.bytes(), stream);
-  prefix_sums(sums.data, g.vertices + 1, stream);
-  base.all = static_cast<double>(fetch(sums.data + g.vertices, stream));
+  base.all = static_cast<double>(add_all(base.level.degree, stream));
   return base;
 }
 
-/// In host memory, numbered in the order of the communities' first vertices.
 Array<Index> numbered_on_host(const Array<Index>& labels, Stream stream) {
   const auto n = labels.size;
   const auto numbers = held<Index>(n, stream), renamed = held<Index>(n, stream);
@@ -63,7 +59,6 @@ Array<Index> numbered_on_host(const Array<Index>& labels, Stream stream) {
   return out;
 }
 
-/// The modularity of the vertices of a level, each alone.
 double quality_of(const DeviceLevel& level, double all, double resolution, Stream stream) {
   std::vector<std::int64_t> degree(at(level.vertices));
   copy_async(degree.data(), level.degree.data, level.degree.bytes(), stream);
@@ -78,8 +73,6 @@ Array<Index> alone_on_host(std::int64_t n) {
   for (std::int64_t v = 0; v < n; ++v) out.data[v] = static_cast<Index>(v);
   return out;
 }
-
-}  // namespace
 
 Communities louvain_on(const DeviceCommunities& g, const CommunityOptions& o, bool by_level, Stream stream) {
   Communities out;

@@ -5,17 +5,23 @@
 namespace penstock::community::on_gpu {
 namespace {
 
+/// What an entry adds to the degree of v, or, with communities, to what ties v to others of its own.
+__device__ inline std::int64_t share_of(const Index* within, Index v, Index u, std::int64_t w) {
+  if (within) return u != v && within[u] == within[v] ? w : 0;
+  return u == v ? 2 * w : w;
+}
+
 template <Access A>
 __global__ void __launch_bounds__(kThreads)
-    add_up_edges(DeviceLists lists, std::int64_t vertices, std::int64_t* degree) {
+    add_up_edges(DeviceLists lists, std::int64_t vertices, const Index* within, std::int64_t* sums) {
   const auto warps = std::int64_t(gridDim.x) * kWarps;
   for (auto v = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; v < vertices; v += warps) {
     unsigned long long sum = 0;
     walk_part<A>(lists, Index(v), 0, lists.size_of(Index(v)), [&](Offset, Index u, std::int64_t w) {
-      sum += static_cast<unsigned long long>(u == v ? 2 * w : w);
+      sum += static_cast<unsigned long long>(share_of(within, Index(v), u, w));
     });
     for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(kAll, sum, d);
-    if ((threadIdx.x & 31) == 0) degree[v] = static_cast<std::int64_t>(sum);
+    if ((threadIdx.x & 31) == 0) sums[v] = static_cast<std::int64_t>(sum);
   }
 }
 
@@ -49,15 +55,25 @@ __global__ void __launch_bounds__(kThreads) emit_entries(DeviceLists lists, Emit
   }
 }
 
-}  // namespace
-
-void add_degrees(const DeviceLists& lists, std::int64_t vertices, std::int64_t* degree, Stream stream) {
+void add_up(const DeviceLists& lists, std::int64_t vertices, const Index* within, std::int64_t* sums,
+            Stream stream) {
   if (vertices == 0) return;
   const UseDevice use(stream.where);
   with_lists(lists, [&]<Access A>() {
     gpu::launch(add_up_edges<A>, std::min(gpu::full_grid(stream) * 4, gpu::blocks_for(vertices * 32)), stream,
-                lists, vertices, degree);
+                lists, vertices, within, sums);
   });
+}
+
+}  // namespace
+
+void add_degrees(const DeviceLists& lists, std::int64_t vertices, std::int64_t* degree, Stream stream) {
+  add_up(lists, vertices, nullptr, degree, stream);
+}
+
+void add_inner(const DeviceLists& lists, std::int64_t vertices, const Index* within, std::int64_t* inner,
+               Stream stream) {
+  add_up(lists, vertices, within, inner, stream);
 }
 
 void emit(const DeviceLists& lists, const EmitTo& to, Stream stream) {

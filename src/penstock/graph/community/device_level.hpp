@@ -61,6 +61,40 @@ struct DeviceMoves {
   Index* wanted = nullptr;          // and where to
   PassCounts* counts = nullptr;
   bool all = false;  // all vertices are looked at again in the next pass
+
+  // Of a refinement: vertices that are alone, each named after itself, join parts of their own community.
+  const Index* within = nullptr;            // the communities; null: no refinement
+  const std::int64_t* community = nullptr;  // their degrees
+  std::int64_t* outward = nullptr;          // of each part: the weight between it and the rest of its community
+
+  /// Whether the edge from v to u counts.
+  constexpr bool reaches(Index v, Index u) const { return u != v && (!within || within[u] == within[v]); }
+  /// Of a part of a refinement (Traag, Waltman, van Eck 2019, Algorithm A.2). A part that is not empty has its own vertex.
+  constexpr bool is_well_connected(const MoveRule& rule, Index part) const {
+    const auto own = static_cast<double>(total[part]);
+    const auto rest = static_cast<double>(community[within[part]]) - own;
+    return static_cast<double>(outward[part]) >= rule.scale * own * rest;
+  }
+  constexpr bool looks_at(const MoveRule& rule, Index v) const {
+    return waiting[v] != 0 && (!within || (members[labels[v]] == 1 && is_well_connected(rule, v)));
+  }
+  /// A vertex that is alone may leave in its round, so nobody joins it then: parts stay connected.
+  constexpr bool may_join(const MoveRule& rule, const Looked& v, Index part) const {
+    if (!within || part == v.own) return true;
+    const bool may_leave = members[part] == 1 && round_of(part, rule) == round_of(v.vertex, rule);
+    return !may_leave && is_well_connected(rule, part);
+  }
+  constexpr Candidate offer(const MoveRule& rule, const Looked& v, Index c, std::int64_t met) const {
+    return may_join(rule, v, c) ? candidate(rule, v, c, met, total[c]) : Candidate{};
+  }
+  /// What `waiting` is of those that have joined a part in a round of this pass.
+  static constexpr std::uint8_t joined_in(int round) { return static_cast<std::uint8_t>(2 + round); }
+  /// What the edge from v, which has joined a part in this round, to u takes off the part's `outward`. Two that join it at once
+  /// both see it.
+  constexpr std::int64_t inward(int round, Index v, Index u, std::int64_t weight) const {
+    if (!reaches(v, u) || labels[u] != labels[v]) return 0;
+    return waiting[u] == joined_in(round) ? weight : 2 * weight;
+  }
 };
 
 /// Vertices with long lists that one round looks at, and tables for them in global memory.
@@ -94,16 +128,19 @@ constexpr std::uint64_t key_of(Index from, Index to, int bits) {
 #define PENSTOCK_LEVEL_STEPS                                                                              \
   /* The weight of each vertex's edges, those to itself twice. */                                         \
   void add_degrees(const DeviceLists& lists, std::int64_t vertices, std::int64_t* degree, Stream stream); \
+  /* The weight of each vertex's edges to others of its community. */                                     \
+  void add_inner(const DeviceLists& lists, std::int64_t vertices, const Index* within,                    \
+                 std::int64_t* inner, Stream stream);                                                     \
   /* Vertices of a class whose round it is choose where to go. */                                         \
   void look(const DeviceMoves& m, const MoveRule& rule, int round, const Index* some, std::int64_t count, \
             int size_class, Stream stream);                                                               \
   /* The same for long lists. */                                                                          \
   void look_at_hubs(const DeviceMoves& m, const MoveRule& rule, int round, const DeviceHubs& hubs,        \
                     Stream stream);                                                                       \
-  /* Those that move do so; then their neighbours wait. */                                                \
+  /* Those that move do so; then their neighbours wait. In a refinement `outward` follows instead. */     \
   void commit(const DeviceMoves& m, int round, Stream stream);                                            \
   void wake(const DeviceMoves& m, int round, Stream stream);                                              \
-  void wake_of_hubs(const DeviceMoves& m, const DeviceHubs& hubs, Stream stream);                         \
+  void wake_of_hubs(const DeviceMoves& m, int round, const DeviceHubs& hubs, Stream stream);              \
   void emit(const DeviceLists& lists, const EmitTo& to, Stream stream);
 namespace on_cpu {
 PENSTOCK_LEVEL_STEPS

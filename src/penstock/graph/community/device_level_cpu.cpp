@@ -32,11 +32,11 @@ struct Choice {
 Choice choose(const DeviceMoves& m, const MoveRule& rule, const Looked& v) {
   std::unordered_map<Index, std::int64_t> met{{v.own, 0}};
   each_neighbour(m.lists, v.vertex, [&](Index u, std::int64_t w) {
-    if (u != v.vertex) met[m.labels[u]] += w;
+    if (m.reaches(v.vertex, u)) met[m.labels[u]] += w;
   });
   Candidate best, stay;
   for (const auto& [c, weight] : met) {
-    const auto one = candidate(rule, v, c, weight, m.total[c]);
+    const auto one = m.offer(rule, v, c, weight);
     if (c == v.own) stay = one;
     if (is_better(one, best)) best = one;
   }
@@ -66,16 +66,28 @@ void list_moves(const DeviceMoves& m, int round, const std::vector<Choice>& choi
   }
 }
 
-}  // namespace
-
-void add_degrees(const DeviceLists& lists, std::int64_t vertices, std::int64_t* degree, Stream) {
+/// sums[v] = f(v, u, weight) of all of v's entries, added up
+template <class F>
+void add_up(const DeviceLists& lists, std::int64_t vertices, std::int64_t* sums, F&& f) {
   parallel_ranges(vertices, 1 << 10, [&](std::int64_t v, std::int64_t last) {
     for (; v < last; ++v) {
       std::int64_t sum = 0;
-      each_neighbour(lists, Index(v), [&](Index u, std::int64_t w) { sum += u == v ? 2 * w : w; });
-      degree[v] = sum;
+      each_neighbour(lists, Index(v), [&](Index u, std::int64_t w) { sum += f(Index(v), u, w); });
+      sums[v] = sum;
     }
   });
+}
+
+}  // namespace
+
+void add_degrees(const DeviceLists& lists, std::int64_t vertices, std::int64_t* degree, Stream) {
+  add_up(lists, vertices, degree, [](Index v, Index u, std::int64_t w) { return u == v ? 2 * w : w; });
+}
+
+void add_inner(const DeviceLists& lists, std::int64_t vertices, const Index* within, std::int64_t* inner,
+               Stream) {
+  add_up(lists, vertices, inner,
+         [&](Index v, Index u, std::int64_t w) { return u != v && within[u] == within[v] ? w : 0; });
 }
 
 void look(const DeviceMoves& m, const MoveRule& rule, int round, const Index* some, std::int64_t count, int,
@@ -83,7 +95,7 @@ void look(const DeviceMoves& m, const MoveRule& rule, int round, const Index* so
   std::vector<Choice> choices;
   std::vector<Index> movers;
   for (std::int64_t i = 0; i < count; ++i)
-    if (m.waiting[some[i]] != 0 && round_of(some[i], rule) == round)
+    if (m.looks_at(rule, some[i]) && round_of(some[i], rule) == round)
       look_at(m, rule, some[i], choices, movers);
   list_moves(m, round, choices, movers);
 }
@@ -93,7 +105,7 @@ void look_at_hubs(const DeviceMoves& m, const MoveRule& rule, int round, const D
   std::vector<Index> movers;
   for (std::int64_t i = 0; i < hubs.count; ++i) {
     const auto v = hubs.vertices[i];
-    hubs.moves[i] = m.waiting[v] != 0 && look_at(m, rule, v, choices, movers);
+    hubs.moves[i] = m.looks_at(rule, v) && look_at(m, rule, v, choices, movers);
   }
   list_moves(m, round, choices, movers);
 }
@@ -104,19 +116,22 @@ void commit(const DeviceMoves& m, int round, Stream) {
     m.total[own] -= m.degree[v], m.total[to] += m.degree[v];
     --m.members[own], ++m.members[to];
     m.labels[v] = to;
+    if (m.within) m.waiting[v] = m.joined_in(round);
   }
 }
 
 void wake(const DeviceMoves& m, int round, Stream) {
   for (std::int64_t i = 0; i < m.counts->moved[round]; ++i) {
     const auto v = m.moved[i], own = m.labels[v];
-    each_neighbour(m.lists, v, [&](Index u, std::int64_t) {
-      if (m.labels[u] != own) m.waiting[u] = 1;
+    if (m.within) m.outward[own] += m.outward[v];
+    each_neighbour(m.lists, v, [&](Index u, std::int64_t w) {
+      if (m.within) m.outward[own] -= m.inward(round, v, u, w);
+      else if (m.labels[u] != own) m.waiting[u] = 1;
     });
   }
 }
 // wake() has been there: on a GPU a warp would take a long list alone.
-void wake_of_hubs(const DeviceMoves&, const DeviceHubs&, Stream) {}
+void wake_of_hubs(const DeviceMoves&, int, const DeviceHubs&, Stream) {}
 
 void emit(const DeviceLists& lists, const EmitTo& to, Stream) {
   parallel_ranges(to.last - to.first, 1 << 8, [&](std::int64_t i, std::int64_t last) {

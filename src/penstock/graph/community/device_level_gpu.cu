@@ -17,7 +17,7 @@ __device__ int choose_batch(const DeviceMoves& m, const MoveRule& rule, int roun
   const auto i = first + threadIdx.x;
   if (threadIdx.x < Batch && i < count) {
     const Index v = some[i];
-    if (m.waiting[v] != 0 && round_of(v, rule) == round) chosen[atomicAdd(number, 1)] = v;
+    if (m.looks_at(rule, v) && round_of(v, rule) == round) chosen[atomicAdd(number, 1)] = v;
   }
   __syncthreads();
   return *number;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads)
       if (lane == 0) keys[home_of(v.own, log)] = v.own;
       __syncwarp();
       walk_part<A>(m.lists, v.vertex, 0, edges, [&](Offset, Index u, std::int64_t w) {
-        if (u != v.vertex) insert(keys, sums, log, m.labels[u], Sum(w));
+        if (m.reaches(v.vertex, u)) insert(keys, sums, log, m.labels[u], Sum(w));
       });
       __syncwarp();
       auto found = best_in_table(m, rule, v, keys, sums, 1 << log, lane, 32);
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kThreads)
       for (Offset part = warp * kWarpPart<A>; part < edges; part += kWarps * kWarpPart<A>)
         walk_part<A>(m.lists, v.vertex, part, min(edges, part + kWarpPart<A>),
                      [&](Offset, Index u, std::int64_t w) {
-                       if (u != v.vertex) insert(keys, sums, log, m.labels[u], Sum(w));
+                       if (m.reaches(v.vertex, u)) insert(keys, sums, log, m.labels[u], Sum(w));
                      });
       __syncthreads();
       const auto found =
@@ -126,15 +126,16 @@ __device__ void each_piece(const DeviceLists& lists, const DeviceHubs& hubs, F&&
 }
 
 template <Access A>
-__global__ void __launch_bounds__(kThreads) fill_hub_tables(DeviceMoves m, DeviceHubs hubs) {
+__global__ void __launch_bounds__(kThreads)
+    fill_hub_tables(DeviceMoves m, MoveRule rule, DeviceHubs hubs) {
   each_piece(m.lists, hubs, [&](std::int64_t h, Index v, Offset first, Offset last) {
-    if (m.waiting[v] == 0) return;
+    if (!m.looks_at(rule, v)) return;
     const auto at = hubs.table[h];
     const int log = 63 - __clzll(hubs.table[h + 1] - at);
     auto* const sums = reinterpret_cast<Wide*>(hubs.sums + at);
     if (first == 0 && (threadIdx.x & 31) == 0) insert(hubs.keys + at, sums, log, m.labels[v], Wide(0));
     walk_part<A>(m.lists, v, first, last, [&](Offset, Index u, std::int64_t w) {
-      if (u != v) insert(hubs.keys + at, sums, log, m.labels[u], Wide(w));
+      if (m.reaches(v, u)) insert(hubs.keys + at, sums, log, m.labels[u], Wide(w));
     });
   });
 }
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ BlockMoves moves;
   for (auto h = std::int64_t(blockIdx.x); h < hubs.count; h += gridDim.x) {
     const auto v = looked_at(m, hubs.vertices[h]);
-    const bool waits = m.waiting[v.vertex] != 0;
+    const bool waits = m.looks_at(rule, v.vertex);
     moves.begin();
     if (threadIdx.x == 0) hubs.moves[h] = 0;
     if (waits) {
@@ -186,7 +187,7 @@ void look_at_hubs(const DeviceMoves& m, const MoveRule& rule, int round, const D
   const UseDevice use(stream.where);
   with_lists(m.lists, [&]<Access A>() {
     gpu::launch(fill_hub_tables<A>, std::min(gpu::full_grid(stream), gpu::blocks_for(hubs.pieces * 32)),
-                stream, m, hubs);
+                stream, m, rule, hubs);
   });
   gpu::launch(choose_for_hubs, std::min(gpu::full_grid(stream), hubs.count), stream, m, rule, round, hubs);
 }
@@ -204,30 +205,44 @@ __global__ void __launch_bounds__(kThreads) commit_moves(DeviceMoves m, int roun
     atomicAdd(reinterpret_cast<Wide*>(m.members + own), ~Wide(0));
     atomicAdd(reinterpret_cast<Wide*>(m.members + to), Wide(1));
     m.labels[v] = to;
+    if (m.within) m.waiting[v] = m.joined_in(round);
   }
 }
 
-template <Access A>
-__global__ void __launch_bounds__(kThreads) wake_neighbours(DeviceMoves m, int round) {
-  const auto count = m.counts->moved[round], warps = std::int64_t(gridDim.x) * kWarps;
-  for (auto i = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; i < count; i += warps) {
-    const Index v = m.moved[i], own = m.labels[v];
-    const auto edges = m.lists.size_of(v);
-    if (class_of(edges) == kClasses - 1) continue;  // wake_around_hubs
-    walk_part<A>(m.lists, v, 0, edges, [&](Offset, Index u, std::int64_t) {
-      if (m.labels[u] != own) m.waiting[u] = 1;
+/// What follows from the move of v, by a warp with a part of its list.
+template <Access A, bool Refines>
+__device__ void follow(const DeviceMoves& m, int round, Index v, Offset first, Offset last) {
+  const Index own = m.labels[v];
+  if constexpr (Refines) {
+    const bool leads = (threadIdx.x & 31) == 0;
+    Wide sum = leads && first == 0 ? static_cast<Wide>(m.outward[v]) : Wide(0);
+    walk_part<A>(m.lists, v, first, last, [&](Offset, Index u, std::int64_t w) {
+      sum -= static_cast<Wide>(m.inward(round, v, u, w));
     });
-  }
-}
-
-template <Access A>
-__global__ void __launch_bounds__(kThreads) wake_around_hubs(DeviceMoves m, DeviceHubs hubs) {
-  each_piece(m.lists, hubs, [&](std::int64_t h, Index v, Offset first, Offset last) {
-    if (hubs.moves[h] == 0) return;
-    const Index own = m.labels[v];
+    for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(kAll, sum, d);
+    if (leads) atomicAdd(reinterpret_cast<Wide*>(m.outward + own), sum);
+  } else {
     walk_part<A>(m.lists, v, first, last, [&](Offset, Index u, std::int64_t) {
       if (m.labels[u] != own) m.waiting[u] = 1;
     });
+  }
+}
+
+template <Access A, bool Refines>
+__global__ void __launch_bounds__(kThreads) wake_neighbours(DeviceMoves m, int round) {
+  const auto count = m.counts->moved[round], warps = std::int64_t(gridDim.x) * kWarps;
+  for (auto i = std::int64_t(blockIdx.x) * kWarps + threadIdx.x / 32; i < count; i += warps) {
+    const Index v = m.moved[i];
+    const auto edges = m.lists.size_of(v);
+    if (class_of(edges) == kClasses - 1) continue;  // wake_around_hubs
+    follow<A, Refines>(m, round, v, 0, edges);
+  }
+}
+
+template <Access A, bool Refines>
+__global__ void __launch_bounds__(kThreads) wake_around_hubs(DeviceMoves m, int round, DeviceHubs hubs) {
+  each_piece(m.lists, hubs, [&](std::int64_t h, Index v, Offset first, Offset last) {
+    if (hubs.moves[h] != 0) follow<A, Refines>(m, round, v, first, last);
   });
 }
 
@@ -240,18 +255,19 @@ void commit(const DeviceMoves& m, int round, Stream stream) {
 
 void wake(const DeviceMoves& m, int round, Stream stream) {
   const UseDevice use(stream.where);
+  const auto blocks = std::min(gpu::full_grid(stream), gpu::blocks_for(m.vertices * 32));
   with_lists(m.lists, [&]<Access A>() {
-    gpu::launch(wake_neighbours<A>, std::min(gpu::full_grid(stream), gpu::blocks_for(m.vertices * 32)),
-                stream, m, round);
+    gpu::launch(m.within ? wake_neighbours<A, true> : wake_neighbours<A, false>, blocks, stream, m, round);
   });
 }
 
-void wake_of_hubs(const DeviceMoves& m, const DeviceHubs& hubs, Stream stream) {
+void wake_of_hubs(const DeviceMoves& m, int round, const DeviceHubs& hubs, Stream stream) {
   if (hubs.count == 0) return;
   const UseDevice use(stream.where);
+  const auto blocks = std::min(gpu::full_grid(stream), gpu::blocks_for(hubs.pieces * 32));
   with_lists(m.lists, [&]<Access A>() {
-    gpu::launch(wake_around_hubs<A>, std::min(gpu::full_grid(stream), gpu::blocks_for(hubs.pieces * 32)),
-                stream, m, hubs);
+    gpu::launch(m.within ? wake_around_hubs<A, true> : wake_around_hubs<A, false>, blocks, stream, m, round,
+                hubs);
   });
 }
 

@@ -62,7 +62,7 @@ __device__ Best best_in_table(const DeviceMoves& m, const MoveRule& rule, const 
   Best found;
   for (std::int64_t s = rank; s < slots; s += threads)
     if (const Index c = keys[s]; c >= 0)
-      found.see(candidate(rule, v, c, static_cast<std::int64_t>(sums[s]), m.total[c]), v.own);
+      found.see(m.offer(rule, v, c, static_cast<std::int64_t>(sums[s])), v.own);
   return found;
 }
 __device__ inline Looked looked_at(const DeviceMoves& m, Index v) { return {v, m.labels[v], m.degree[v]}; }

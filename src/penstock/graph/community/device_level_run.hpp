@@ -54,6 +54,8 @@ inline constexpr Offset kLeastChunk = 1 << 12, kLeastArena = 1 << 12;
 
 /// Bytes that moving takes for each vertex, joining not included, and what it takes at least.
 inline constexpr std::int64_t kMoveVertexBytes = 64;
+/// The same of Leiden's method: beside them are the communities to refine, what ties parts to these, and the best ones so far.
+inline constexpr std::int64_t kRefineVertexBytes = 96;
 inline constexpr std::int64_t kLeastBytes = 256 << 10;
 static_assert(kLeastBytes >= kLeastChunk * kChunkEntryBytes + kLeastArena * 16);
 
@@ -65,10 +67,17 @@ struct DevicePartition {
   Array<Index> labels;         // vertices of the level, as names of communities
   Array<std::int64_t> totals;  // the degrees of each community
   std::int64_t moved = 0;
+  std::int64_t inside = 0;  // of a refinement: what edges within the communities weighed when it began, from both ends
 };
-/// Passes over the vertices of a level, each of which is alone at first. `rule.seed` is that of the level.
-DevicePartition move_on(const DeviceLevel& level, MoveRule rule, const DevicePasses& passes,
-                        const DeviceRoom& room, Stream stream);
+/// Passes over the vertices of a level, each of which is alone at first, or in the community that `start` names after a vertex.
+/// `rule.seed` is that of the level.
+DevicePartition move_on(const DeviceLevel& level, const MoveRule& rule, const DevicePasses& passes,
+                        const DeviceRoom& room, Stream stream, const Array<Index>& start = {});
+
+/// Splits communities into parts that are connected, and well so (Traag, Waltman, van Eck 2019): vertices that are alone join the
+/// part of their community where modularity grows most, and stay there. With a scale of 0 any part is good enough.
+DevicePartition refine_on(const DeviceLevel& level, const DevicePartition& within, const MoveRule& rule,
+                          const DeviceRoom& room, Stream stream);
 
 /// The graph of the communities, whose labels become numbers without gaps.
 DeviceLevel join_on(const DeviceLevel& level, DevicePartition& found, const DeviceRoom& room, Stream stream);
@@ -82,7 +91,23 @@ struct DeviceCommunities {
 };
 Communities louvain_on(const DeviceCommunities& g, const CommunityOptions& options, bool by_level,
                        Stream stream);
+Communities leiden_on(const DeviceCommunities& g, const CommunityOptions& options, Stream stream);
 Array<Index> label_propagation_on(const DeviceCommunities& g, int passes, std::uint64_t seed, Stream stream);
+
+/// The level of the graph as it was given, and twice the weight of its edges.
+struct DeviceBase {
+  DeviceLevel level;
+  double all = 0;
+};
+DeviceBase base_of(const DeviceCommunities& g, Stream stream);
+/// The modularity of the vertices of a level, each alone.
+double quality_of(const DeviceLevel& level, double all, double resolution, Stream stream);
+/// In host memory, numbered in the order of the communities' first vertices.
+Array<Index> numbered_on_host(const Array<Index>& labels, Stream stream);
+Array<Index> alone_on_host(std::int64_t n);
+std::int64_t add_all(const Array<std::int64_t>& some, Stream stream);
+
+inline constexpr int kMostPassesOfALevel = 40;
 
 /// The factor that DeviceLists::factor is.
 template <class V>

@@ -1,5 +1,6 @@
 // Passes over the vertices of a level. In each round those whose turn it is look around at once and then move together; the seed
-// deals them to rounds anew for every pass, so that neighbours rarely move at once, and never do so for long.
+// deals them to rounds anew for every pass, so that neighbours rarely move at once, and never do so for long. A refinement goes the
+// same way: those who are alone join parts, which nobody leaves.
 #include <algorithm>
 #include <array>
 
@@ -11,6 +12,7 @@ namespace penstock::community {
 namespace {
 
 constexpr std::int64_t kHubSlotBytes = sizeof(Index) + sizeof(std::int64_t);
+constexpr int kRefiningPasses = 2;        // those who met others of their round look once more
 constexpr std::int64_t kMostArena = 1 << 23;  // slots for hubs
 
 /// The vertices of a level by class; those with long lists are known to the host, too.
@@ -105,7 +107,7 @@ class HubRounds {
     }
   }
   void wake(const DeviceMoves& m, int round) const {
-    for (const auto& hubs : batches_[at(round)]) PENSTOCK_ON(stream_, wake_of_hubs, m, hubs);
+    for (const auto& hubs : batches_[at(round)]) PENSTOCK_ON(stream_, wake_of_hubs, m, round, hubs);
   }
 
  private:
@@ -134,57 +136,116 @@ class HubRounds {
   Array<Offset> pieces_, tables_;
 };
 
+/// The vertices of a level, each alone at first, and passes over them.
+class DeviceMover {
+ public:
+  DeviceMover(const DeviceLevel& level, const DeviceRoom& room, Stream stream)
+      : level_(level),
+        room_(room),
+        stream_(stream),
+        n_(level.vertices),
+        found_{held<Index>(n_, stream), held<std::int64_t>(n_, stream)},
+        members_(held<std::int64_t>(n_, stream)),
+        waiting_(held<std::uint8_t>(n_, stream)),
+        moved_(held<Index>(n_, stream)),
+        wanted_(held<Index>(n_, stream)),
+        counts_(held<PassCounts>(1, stream)) {
+    each(n_,
+         BeginAlone{level.degree.data, found_.labels.data, found_.totals.data, members_.data, waiting_.data},
+         stream);
+    m_ = {.lists = level.lists,
+          .vertices = n_,
+          .degree = level.degree.data,
+          .labels = found_.labels.data,
+          .total = found_.totals.data,
+          .members = members_.data,
+          .waiting = waiting_.data,
+          .moved = moved_.data,
+          .wanted = wanted_.data,
+          .counts = counts_.data};
+  }
+
+  /// Vertices are in these communities instead.
+  void begin_with(const Array<Index>& labels) {
+    each(n_, MoveAll{labels.data, moved_.data, wanted_.data}, stream_);
+    PassCounts all;
+    all.moved[0] = n_;
+    copy_async(counts_.data, &all, counts_.bytes(), stream_);
+    PENSTOCK_ON(stream_, commit, m_, 0);
+    synchronize(stream_);
+  }
+  void refine(const DevicePartition& within, const Array<std::int64_t>& outward) {
+    m_.within = within.labels.data, m_.community = within.totals.data, m_.outward = outward.data;
+  }
+
+  DevicePartition run(MoveRule rule, const DevicePasses& passes) {
+    if (passes.most == 0) return found_;
+    const auto classes = classes_of(level_, stream_);
+    HubRounds hubs(classes, n_, room_, stream_);
+    const auto seed = rule.seed;
+    for (int pass = 0; pass < passes.most; ++pass) {
+      poll_interrupt();
+      rule.seed = drawn(seed, static_cast<std::uint64_t>(pass));
+      m_.all = m_.within || pass == 0;  // most of them move
+      if (m_.within) fill_async(waiting_.data, 1, waiting_.bytes(), stream_);
+      hubs.deal(rule);
+      fill_async(counts_.data, 0, counts_.bytes(), stream_);
+      for (int round = 0; round < rule.rounds; ++round) look(classes, hubs, rule, round);
+      const auto found = fetch(counts_.data, stream_);
+      std::int64_t now = 0;
+      for (const auto one : found.moved) now += one;
+      found_.moved += now;
+      if (now == 0) break;
+      if (!rule.propagates && static_cast<double>(found.gain) / kGainUnits < passes.tolerance) break;
+    }
+    return found_;
+  }
+
+ private:
+  void look(const Classes& classes, const HubRounds& hubs, const MoveRule& rule, int round) const {
+    for (int c = 0; c < kClasses - 1; ++c) {
+      const auto first = classes.first[at(c)];
+      PENSTOCK_ON(stream_, look, m_, rule, round, classes.vertices.data + first,
+                  classes.first[at(c + 1)] - first, c);
+    }
+    hubs.look(m_, rule, round);
+    PENSTOCK_ON(stream_, commit, m_, round);
+    if (m_.all && !m_.within) return;
+    PENSTOCK_ON(stream_, wake, m_, round);
+    hubs.wake(m_, round);
+  }
+
+  const DeviceLevel& level_;
+  DeviceRoom room_;
+  Stream stream_;
+  std::int64_t n_;
+  DevicePartition found_;
+  Array<std::int64_t> members_;
+  Array<std::uint8_t> waiting_;
+  Array<Index> moved_, wanted_;
+  Array<PassCounts> counts_;
+  DeviceMoves m_;
+};
+
 }  // namespace
 
-DevicePartition move_on(const DeviceLevel& level, MoveRule rule, const DevicePasses& passes,
-                        const DeviceRoom& room, Stream stream) {
-  const auto n = level.vertices;
-  const auto seed = rule.seed;
-  DevicePartition out{held<Index>(n, stream), held<std::int64_t>(n, stream)};
-  const auto members = held<std::int64_t>(n, stream);
-  const auto waiting = held<std::uint8_t>(n, stream);
-  const auto moved = held<Index>(n, stream), wanted = held<Index>(n, stream);
-  const auto counts = held<PassCounts>(1, stream);
-  each(n, BeginAlone{level.degree.data, out.labels.data, out.totals.data, members.data, waiting.data},
-       stream);
-  const auto classes = classes_of(level, stream);
-  HubRounds hubs(classes, n, room, stream);
-  DeviceMoves m{.lists = level.lists,
-                .vertices = n,
-                .degree = level.degree.data,
-                .labels = out.labels.data,
-                .total = out.totals.data,
-                .members = members.data,
-                .waiting = waiting.data,
-                .moved = moved.data,
-                .wanted = wanted.data,
-                .counts = counts.data};
-  for (int pass = 0; pass < passes.most; ++pass) {
-    poll_interrupt();
-    rule.seed = drawn(seed, static_cast<std::uint64_t>(pass));
-    m.all = pass == 0;  // most of them move
-    hubs.deal(rule);
-    fill_async(counts.data, 0, counts.bytes(), stream);
-    for (int round = 0; round < rule.rounds; ++round) {
-      for (int c = 0; c < kClasses - 1; ++c) {
-        const auto first = classes.first[at(c)];
-        PENSTOCK_ON(stream, look, m, rule, round, classes.vertices.data + first,
-                    classes.first[at(c + 1)] - first, c);
-      }
-      hubs.look(m, rule, round);
-      PENSTOCK_ON(stream, commit, m, round);
-      if (m.all) continue;
-      PENSTOCK_ON(stream, wake, m, round);
-      hubs.wake(m, round);
-    }
-    const auto found = fetch(counts.data, stream);
-    std::int64_t now = 0;
-    for (const auto one : found.moved) now += one;
-    out.moved += now;
-    if (now == 0) break;
-    if (!rule.propagates && static_cast<double>(found.gain) / kGainUnits < passes.tolerance) break;
-  }
-  return out;
+DevicePartition move_on(const DeviceLevel& level, const MoveRule& rule, const DevicePasses& passes,
+                        const DeviceRoom& room, Stream stream, const Array<Index>& start) {
+  DeviceMover mover(level, room, stream);
+  if (start.size > 0) mover.begin_with(start);
+  return mover.run(rule, passes);
+}
+
+DevicePartition refine_on(const DeviceLevel& level, const DevicePartition& within, const MoveRule& rule,
+                          const DeviceRoom& room, Stream stream) {
+  const auto outward = held<std::int64_t>(level.vertices, stream);
+  PENSTOCK_ON(stream, add_inner, level.lists, level.vertices, within.labels.data, outward.data);
+  const auto inside = add_all(outward, stream);
+  DeviceMover mover(level, room, stream);
+  mover.refine(within, outward);
+  auto parts = mover.run(rule, {.most = inside > 0 ? kRefiningPasses : 0});
+  parts.inside = inside;
+  return parts;
 }
 
 }  // namespace penstock::community

@@ -20,6 +20,13 @@ struct BeginAlone {
   }
 };
 
+/// Each vertex moves to where it is wanted.
+struct MoveAll {
+  const Index* to;
+  Index *moved, *wanted;
+  constexpr void operator()(std::int64_t v) const { moved[v] = static_cast<Index>(v), wanted[v] = to[v]; }
+};
+
 /// Vertices with keys to sort them by: the size of their lists, or their labels.
 struct KeyByClass {
   DeviceLists lists;
@@ -170,6 +177,25 @@ struct NumberByFirst {
   constexpr void operator()(std::int64_t i) const {
     if (i == 0 || keys[i - 1] != keys[i]) numbers[keys[i]] = static_cast<Index>(ranks[vertices[i]]);
   }
+};
+
+/// Names communities after the first of their vertices, by which these are sorted, or after its part. Each is named once.
+struct NameByFirst {
+  const std::uint32_t* keys;
+  const Index* vertices;
+  const Index* parts;  // none: the vertices themselves
+  Index* names;
+  constexpr void operator()(std::int64_t i) const {
+    if (i == 0 || keys[i - 1] != keys[i]) names[keys[i]] = parts ? parts[vertices[i]] : vertices[i];
+  }
+};
+/// The communities of parts; all vertices of a part say the same.
+struct NameParts {
+  const Index* labels;
+  const Index* names;
+  const Index* parts;  // none: the vertices themselves
+  Index* of_parts;
+  constexpr void operator()(std::int64_t v) const { of_parts[parts ? parts[v] : v] = names[labels[v]]; }
 };
 
 /// labels = next(labels)

@@ -18,6 +18,9 @@ X(community::JoinEntries)
 X(community::CountRows)
 X(community::MarkFirst)
 X(community::NumberByFirst)
+X(community::MoveAll)
+X(community::NameByFirst)
+X(community::NameParts)
 X(community::Compose)
 #undef X
 
