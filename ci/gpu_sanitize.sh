@@ -43,7 +43,7 @@ check() {
   seen=$(grep -rlsE --include='*.log' "$summary" "$logs" | wc -l) || true
   bad=$(grep -rlsE --include='*.log' "SUMMARY: *[1-9]|$error" "$logs" | sort) || true
   echo "$tool: tests $tests, $seen processes checked, $(wc -w <<<"$bad") with errors: $(tail -qn 1 "$logs"/pytest*.txt | paste -sd ';')"
-  [ -z "$bad" ] || grep -hE -A 8 -m 3 "$error|SUMMARY: *[1-9]" $bad | head -n 60
+  [ -z "$bad" ] || grep -hE -A 4 -m 2 "$error|SUMMARY: *[1-9]|[.]py:" $bad | head -n 60
   [ "$tests" = passed ] || tail -n 20 "$logs"/pytest*.txt
   [ "$seen" -gt 0 ] || echo "$tool: no log has a summary: nothing was checked"
   [ "$tests" = passed ] && [ -z "$bad" ] && [ "$seen" -gt 0 ]

@@ -35,6 +35,11 @@ RAW = {
         "cases.rooflines",
         "cases.words",
         *(
+            f"cases.{bound}.{name}"  # of several GPUs: of both kinds the rest is shown
+            for bound in ("roofline", "reachable")
+            for name in ("op", "ranks", "compression", "*_intensity", "*_per_s", "shape")
+        ),
+        *(
             f"cases.predictions.{name}"
             for name in (
                 *("op", "grid", "tiles", "flops", "*_imbalance", "*_most", "*_all"),
@@ -43,7 +48,11 @@ RAW = {
         ),
     ),
     "buono2017": ("cases.results.*.trace", _MOST),
-    "cardellini2014": ("cases.results.*.each.seconds", _MOST),
+    "cardellini2014": (
+        "cases.results.*.each.seconds",
+        "cases.results.*.each.received_bytes",
+        _MOST,
+    ),
     **dict.fromkeys(
         (
             *("device_arrays", "dist_cpu", "factors_gpu", "nx_backend", "solve_gpu", "spgemm_cpu"),

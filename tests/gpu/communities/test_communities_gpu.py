@@ -134,7 +134,7 @@ def test_leiden_is_connected_and_as_good_as_on_the_cpu(name, resolution):
 @pytest.mark.parametrize("placement", ["device", "packed", "pinned"])
 def test_leiden_of_edges_that_exceed_the_budget(placement):
     """The budget holds the vertices and a quarter of the edges."""
-    A = LEIDEN["lift"]().to("pinned")
+    A = ps.generate.lift(rmat(10, 4), 60, seed=1).to("pinned")
     budget = _core.community_bytes(A.shape[0], True) + 17 * A.shape[0] + A.nnz
     assert 4 * A.nnz > 3 << 20
     home = {} if placement == "device" else {"gpu_options": cg.GpuOptions(placement=placement)}

@@ -176,6 +176,8 @@ class DenseSumGpu final : public TileSum {
         copy_async(to, head, sizeof head, here());
         to += kDenseHeadGpu;
         if (some > 0) copy_async(to, names.data + n, some * kRowName, here());
+        const auto named = some * kRowName;  // what pads them is sent, too
+        if (const auto rest = names_bytes(some) - named; rest > 0) fill_async(to + named, 0, rest, here());
         gather(data_, names.data + n, some, row_bytes(), to + names_bytes(some), here());
         synchronize(here());
       };
