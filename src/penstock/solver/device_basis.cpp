@@ -9,6 +9,7 @@
 #include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/kernel/basis/basis_sweep.hpp"
+#include "penstock/kernel/spmm/relayout.hpp"
 #include "penstock/kernel/vectors/krylov_passes.hpp"
 
 namespace penstock {
@@ -83,6 +84,23 @@ void DeviceBasis<T>::multiply(const DeviceOp<T>& a, std::int64_t from, std::int6
           "the basis and A do not belong together");
   a.apply(rows_.row(from), rows_.row(to), stream_);
   if (factor != 1) scale(to, factor);
+}
+
+template <class T>
+void DeviceBasis<T>::multiply_block(
+    std::int64_t from, std::int64_t to, std::int64_t count, double factor,
+    const std::function<void(DenseView<const T> x, DenseView<T> y, Stream stream)>& apply) {
+  require(0 <= from && 0 <= to && 0 < count && std::max(from, to) + count <= rows(),
+          "multiply_block: rows that are not there");
+  const auto n = rows_.n;
+  const auto x = taken<T>(n * count, device_place(where())), y = taken<T>(n * count, device_place(where()));
+  const auto beside = [&](const Array<T>& of) { return RawDense{of.data, count, 1}; };
+  const auto rows_at = [&](std::int64_t i) { return RawDense{rows_.row(i), 1, rows_.stride}; };
+  relayout(beside(x), rows_at(from), n, count, sizeof(T), stream_.get());
+  apply({x.data, n, count, count, 1}, {y.data, n, count, count, 1}, stream_.get());
+  relayout(rows_at(to), beside(y), n, count, sizeof(T), stream_.get());
+  for (auto i = to; factor != 1 && i < to + count; ++i) scale(i, factor);
+  synchronize(stream_.get());  // the memory goes
 }
 
 template <class T>

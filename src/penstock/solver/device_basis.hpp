@@ -1,9 +1,11 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 
 #include "penstock/core/array.hpp"
 #include "penstock/core/device.hpp"
 #include "penstock/kernel/basis/basis_rows.hpp"
+#include "penstock/kernel/spmm/spmm.hpp"
 #include "penstock/kernel/vectors/sweep.hpp"
 #include "penstock/schedule/device_op.hpp"
 
@@ -30,6 +32,14 @@ class DeviceBasis {
   void get(std::int64_t first, std::int64_t count, T* to);
   /// Row `to` becomes factor A times row `from`.
   void multiply(const DeviceOp<T>& a, std::int64_t from, std::int64_t to, double factor);
+  /// Rows to, ... become factor times what `apply` makes of the `count` rows from `from` on; they may be the same rows. It gets
+  /// X and Y with a vector a column, row-major, and has done its work on the basis' stream when it returns.
+  void multiply_block(std::int64_t from, std::int64_t to, std::int64_t count, double factor,
+                      const std::function<void(DenseView<const T> x, DenseView<T> y, Stream stream)>& apply);
+  /// Device memory that multiply_block takes beside the basis.
+  static std::int64_t block_bytes(std::int64_t count, std::int64_t n) {
+    return 2 * count * n * std::int64_t{sizeof(T)};
+  }
   /// As basis_orthogonalise, of row `at` against the first `count` rows: h has `count` numbers, squares those before and after.
   void orthogonalise(std::int64_t count, std::int64_t near, std::int64_t at, double* h, double* squares);
   void scale(std::int64_t at, double by);

@@ -80,6 +80,12 @@ def require_finite(squares: Any) -> None:
         )
 
 
+def orthonormal(rows: np.ndarray) -> np.ndarray:
+    """Orthonormal rows of the same span."""
+    require_finite(rows)
+    return np.ascontiguousarray(np.linalg.qr(rows.T)[0].T)
+
+
 def negligible(before: Any, dtype: np.dtype) -> Any:
     """What is left of a vector of that norm where it lies in the span already."""
     return 8 * float(np.finfo(dtype).eps) * before

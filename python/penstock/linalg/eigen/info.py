@@ -11,8 +11,8 @@ import numpy as np
 class EigenInfo:
     """`passes`: how often the entries were read; `columns`: vectors multiplied, `block` of them at a time; `basis`: the
     most vectors that were kept; `restarts`; `residuals`: of eigenpairs norm(A x - value x), of singular triplets
-    norm(A^H u - s v), a number each; `streamed`: whether products went through a plan; `seconds` in all; `method`;
-    `vectors_on`: "cpu", or "gpu 0" where the basis is in that GPU's memory."""
+    norm(A^H u - s v), of approximate ones norm(A v - s u), a number each; `streamed`: whether entries travelled;
+    `seconds` in all; `method`; `vectors_on`: "cpu", or "gpu 0" where the basis is in that GPU's memory."""
 
     method: str
     passes: int

@@ -102,7 +102,7 @@ class Krylov:
         wide = np.promote_types(start.dtype, np.float64)
         self.projected = np.zeros((ncv, ncv), wide)
         self._outside = np.zeros((self._first, ncv), wide)
-        self.size, self._near, self._last = 0, 0, np.zeros((self.b, self.b), wide)
+        self.size, self._near, self.last = 0, 0, np.zeros((self.b, self.b), wide)
         self.invariant = False
 
     @property
@@ -117,7 +117,7 @@ class Krylov:
             h, r = self._rows.expand(old, end, b, first + self._near, self._rng)
             self.projected[: self.size + b, self.size : self.size + b] = h[first:]
             self._outside[:, self.size : self.size + b] = h[:first]
-            self._near, self.size, self._last = self.size, self.size + b, r
+            self._near, self.size, self.last = self.size, self.size + b, r
             self.invariant |= not r.diagonal().all()
             done += 1
         return done
@@ -125,7 +125,7 @@ class Krylov:
     def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Ascending Ritz values of P A P, their coefficients, and the norms of their residuals."""
         values, y = np.linalg.eigh(self.projected[: self.size, : self.size], UPLO="U")
-        residuals = np.linalg.norm(self._last @ y[self.size - self.b :], axis=0)
+        residuals = np.linalg.norm(self.last @ y[self.size - self.b :], axis=0)
         found: tuple[np.ndarray, np.ndarray, np.ndarray] = self._agree((values, y, residuals))
         return found
 
@@ -142,6 +142,17 @@ class Krylov:
         self.projected[:] = 0
         self.projected[range(kept), range(kept)] = values
         self.size, self._near = kept, 0
+
+    def with_products(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The basis' vectors times y, and A times these, by what is known of it; they take the basis' place. Twice y's
+        columns are at most the size and a block."""
+        t = np.triu(self.projected[: self.size, : self.size])
+        t = t + np.triu(t, 1).conj().T
+        out, q = self.last @ y[self.size - self.b :], y.shape[1]
+        both = np.block([[y, t @ y], [np.zeros_like(out), out]])
+        self._rows.rotate(self._first, len(both), both)
+        rows = self._rows.get(self._first, self._first + 2 * q)
+        return rows[:q], rows[q:]
 
     def vectors(self, y: np.ndarray) -> np.ndarray:
         """These Ritz vectors; they take the basis' place."""

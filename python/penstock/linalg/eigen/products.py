@@ -103,6 +103,17 @@ class Products:
         if not elsewhere and self.shape[0] == self.shape[1] and here:
             self._one = product(self.a, self.dtype, prepare=False)
 
+    def travels_by(self) -> Streamed | None:
+        """The schedule by which blocks of vectors meet entries that travel to GPUs."""
+        return (
+            self._for_blocks if self._travels and isinstance(self._for_blocks, Streamed) else None
+        )
+
+    @property
+    def one_pass(self) -> bool:
+        """Whether A^H A x may be made in one pass over A: where entries travel, to a GPU or to the CPU's caches."""
+        return type(self) is Products and self._ours and self.streams
+
     def block(self, wanted: int | None, most: int) -> int:
         """Vectors of a block: as asked for, or by what bounds a product, but at most `most`. A link to a GPU is so slow
         that a pass for several vectors costs what one for a vector does. The ring of the CPU reads the same memory as
@@ -123,6 +134,14 @@ class Products:
             self._one(x[0], y[0])
             return y
         return self._multiply(self.a, x, self._given, self._for_blocks)
+
+    def times_columns(self, x: np.ndarray) -> np.ndarray:
+        """A x for the columns of x, side by side as its rows are: what is large and read once is not turned around."""
+        if not self._ours or x.shape[1] == 1:
+            return self.times(np.ascontiguousarray(x.T)).T
+        self.count(x.shape[1])
+        how = {} if self._for_blocks is None else {"schedule": self._for_blocks}
+        return self._typed(self.a.dot(np.ascontiguousarray(x), **how))
 
     def adjoint(self, x: np.ndarray) -> np.ndarray:
         """The rows of the result are A^H x_i."""

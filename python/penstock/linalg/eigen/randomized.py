@@ -9,7 +9,10 @@ import numpy as np
 
 from penstock.linalg.eigen import basis
 from penstock.linalg.eigen.info import EigenInfo
+from penstock.linalg.eigen.lanczos import Krylov
 from penstock.linalg.eigen.products import Products, is_whole
+from penstock.linalg.eigen.streamed import OnePass
+from penstock.linalg.eigen.tall import tall_qr
 
 
 def randomized_svd(
@@ -25,7 +28,8 @@ def randomized_svd(
     """The largest singular values and vectors, approximately (Halko, Martinsson and Tropp 2011, algorithms 4.4, 5.1).
 
     A random block of n_components + n_oversamples vectors is multiplied by A and A^H in turn, with orthonormalisation
-    in between: 2 n_iter + 2 passes over A, each for the whole block. Names are scikit-learn's.
+    in between: 2 n_iter + 2 passes over A, each for the whole block; n_iter + 2 where A's entries travel, as both
+    products are then made in one pass. Names are scikit-learn's.
 
     Parameters
     ----------
@@ -53,11 +57,23 @@ def randomized_svd(
     begin = time.perf_counter()
     products = Products(A, schedule)
     k, width, steps = _sizes(products, n_components, n_oversamples, n_iter)
-    x = _start(products, width, rng)
+    method, draw = "randomized subspace iteration", _draw(rng)
+    x = basis.random_rows(width, products.shape[1], products.dtype, draw)
+    one_pass = OnePass.of(products, width)
+    if one_pass:
+        room, where = one_pass.room(width, width)
+        rows = room(width, x.shape[1], x.dtype)
+        rows.start(0, x, 0, draw)
+        for _ in range(steps):
+            rows.renew(width, draw)
+        x = rows.get(0, width).copy()
+        rows.multiply(0, 0, width)
+        z = rows.get(0, width)
+        return _finish_in_one(products, one_pass, x, z, k, begin, method, where, return_info)
     for _ in range(steps):
-        x = _orthonormal(products.adjoint(_orthonormal(products.times(x))))
-    q = _orthonormal(products.times(x))
-    return _finish(products, q, k, width, begin, "randomized subspace iteration", return_info)
+        x = basis.orthonormal(products.adjoint(basis.orthonormal(products.times(x))))
+    q = basis.orthonormal(products.times(x))
+    return _finish(products, q, k, width, begin, method, return_info)
 
 
 def block_krylov_svd(
@@ -72,7 +88,7 @@ def block_krylov_svd(
 ) -> Any:
     """As `randomized_svd`, but from all blocks A x, (A A^H) A x, ... together (Musco and Musco 2015, algorithm 2).
 
-    It makes the same 2 n_iter + 2 passes, comes much closer in each, and keeps n_iter + 1 blocks of vectors of length
+    It makes as many passes, comes much closer in each, and keeps n_iter + 1 blocks of vectors of length
     m. Arguments and results are those of `randomized_svd`.
 
     >>> import penstock as ps
@@ -84,10 +100,20 @@ def block_krylov_svd(
     begin = time.perf_counter()
     products = Products(A, schedule)
     k, width, steps = _sizes(products, n_components, n_oversamples, n_iter)
-    blocks = [_orthonormal(products.times(_start(products, width, rng)))]
+    draw, one_pass = _draw(rng), OnePass.of(products, width)
+    x = basis.random_rows(width, products.shape[1], products.dtype, draw)
+    if one_pass and (steps + 2) * width <= min(products.shape):
+        room, where = one_pass.room((steps + 2) * width, width)
+        space = Krylov(room, x, (steps + 1) * width, draw)
+        space.expand(steps + 1)
+        x, z = space.with_products(_leading(space, width))
+        return _finish_in_one(
+            products, one_pass, x, z, k, begin, "block Krylov", where, return_info
+        )
+    blocks = [basis.orthonormal(products.times(x))]
     for _ in range(steps):
-        blocks.append(_orthonormal(products.times(products.adjoint(blocks[-1]))))
-    q = _orthonormal(np.concatenate(blocks))
+        blocks.append(basis.orthonormal(products.times(products.adjoint(blocks[-1]))))
+    q = basis.orthonormal(np.concatenate(blocks))
     return _finish(products, q, k, width, begin, "block Krylov", return_info)
 
 
@@ -104,17 +130,56 @@ def _sizes(products: Products, k: Any, more: Any, steps: Any) -> tuple[int, int,
     return int(k), min(int(k + more), most), int(steps)
 
 
-def _start(products: Products, width: int, rng: Any) -> np.ndarray:
-    draw = np.random.default_rng(0 if rng is None else rng)
-    return basis.random_rows(width, products.shape[1], products.dtype, draw)
+def _draw(rng: Any) -> np.random.Generator:
+    return np.random.default_rng(0 if rng is None else rng)
 
 
-def _orthonormal(x: np.ndarray) -> np.ndarray:
-    if not np.isfinite(x).all():
-        raise ValueError(
-            "a product with A is not finite: A has NaN or infinite entries, or too large ones"
-        )
-    return np.ascontiguousarray(np.linalg.qr(x.T)[0].T)
+def _finish_in_one(
+    products: Products,
+    one_pass: OnePass,
+    x: np.ndarray,
+    z: np.ndarray,
+    k: int,
+    begin: float,
+    method: str,
+    where: str,
+    told: bool,
+) -> Any:
+    """As `_finish` for the q of A x = q r, where z are the rows (f A)^H (f A) x: q^H A is then known by one more pass.
+    It is r on the rows of x, which are orthonormal, and r^-H z^H beside them."""
+    f = one_pass.factor
+    q, r = tall_qr(products.times_columns(x.T))
+    r = f * r
+    u, s, vh = np.linalg.svd(r)
+    beside = z - (z @ x.conj().T) @ x
+    beside -= (beside @ x.conj().T) @ x
+    known = s > np.sqrt(np.finfo(x.dtype).eps) * s[0]  # in smaller ones beside has no digits
+    part = np.divide(1, s, out=np.zeros_like(s), where=known)
+    small = u @ (s[:, None] * (vh @ x.conj()) + part[:, None] * (vh @ beside.conj()))
+    v, r = tall_qr(small.conj().T)  # q^H A, times f
+    right, s, left = np.linalg.svd(r, full_matrices=False)
+    u, s, vh = q(left[:k].conj().T), s[:k] / f, v(right[:, :k]).conj().T
+    if not told:
+        return u, s, vh
+    left, width = products.times_columns(vh.conj().T), len(x)
+    residuals = np.linalg.norm(left - u * s, axis=0)
+    info = EigenInfo(
+        *(method, products.passes, products.columns, width, width, 0, residuals),
+        *(products.streams, time.perf_counter() - begin, where),
+    )
+    return u, s, vh, info
+
+
+def _leading(space: Krylov, width: int) -> np.ndarray:
+    """Coefficients of `width` orthonormal vectors c of the basis X for which A c spans the leading left singular
+    vectors of A that the range of A X has: A^H A X = X T + the next block times `last`."""
+    t = np.triu(space.projected[: space.size, : space.size])
+    d, v = np.linalg.eigh(t + np.triu(t, 1).conj().T)
+    good = d > 64 * np.finfo(t.dtype).eps * d[-1]
+    d, v = np.sqrt(d[good]), v[:, good]
+    out = space.last @ v[space.size - space.b :] / d
+    w = np.linalg.eigh(np.diag(d**2) + out.conj().T @ out)[1][:, -width:]
+    return np.linalg.qr((v / d) @ w)[0]
 
 
 def _finish(

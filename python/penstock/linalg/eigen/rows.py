@@ -6,6 +6,7 @@ Both have the same functions, so that the method does not know. A block of new v
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,6 +32,12 @@ class Rows(Protocol):
         self, old: int, size: int, b: int, near: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """`basis.extend` by the operator's products with b rows from `old` on."""
+
+    def multiply(self, old: int, new: int, b: int) -> None:
+        """Rows new, ..., new + b - 1 become the products of rows old, ..."""
+
+    def renew(self, b: int, rng: np.random.Generator) -> None:
+        """Rows 0, ..., b - 1 become their products, orthonormal."""
 
     def rotate(self, first: int, size: int, y: np.ndarray) -> None:
         """rows[first : first + q] = y^T rows[first : first + size] for y of shape (size, q)."""
@@ -62,6 +69,12 @@ class HostRows:
     ) -> tuple[np.ndarray, np.ndarray]:
         return basis.extend(self._rows, size, self._times(self._rows[old : old + b]), near, rng)
 
+    def multiply(self, old: int, new: int, b: int) -> None:
+        self._rows[new : new + b] = self._times(self._rows[old : old + b])
+
+    def renew(self, b: int, rng: np.random.Generator) -> None:
+        self._rows[:b] = basis.orthonormal(self._times(self._rows[:b]))
+
     def rotate(self, first: int, size: int, y: np.ndarray) -> None:
         basis.rotate(self._rows[first:], size, y)
 
@@ -72,9 +85,31 @@ class HostRows:
         return self._rows[first:end]
 
 
+@dataclass(frozen=True)
+class ThroughGpu:
+    """A x, or with `normal` A^T A x of the matrix times `factor`, for vectors in the memory of a device."""
+
+    matrix: Any
+    ring: Any
+    gpu: int
+    dtype: np.dtype
+    normal: bool
+    factor: float = 1.0
+
+    @property
+    def place(self) -> str:
+        return f"gpu {self.gpu}" if self.gpu >= 0 else "cpu"
+
+    def multiply(self, rows: Any, old: int, new: int, count: int, factor: float) -> None:
+        """By `factor`, too."""
+        rows.multiply_streamed(
+            *(self.matrix, self.ring, old, new, count, self.factor * factor, self.normal)
+        )
+
+
 class DeviceRows:
-    """On the device of `op`, one of the core's DeviceOps, whose products are multiplied by `factor()`. A block has one
-    vector. `count(1)` is called for each product."""
+    """On the device of `op`, whose products are multiplied by `factor()`: one of the core's DeviceOps, for blocks of
+    one vector, or a ThroughGpu, which takes a block at once. `count(b)` is called for each product."""
 
     def __init__(
         self, op: Any, factor: Callable[[], float], count: Callable[[int], None], rows: int, n: int
@@ -85,8 +120,10 @@ class DeviceRows:
         self._n = n
 
     @staticmethod
-    def bytes(dtype: np.dtype, rows: int, n: int) -> int:
-        return int(_kind(np.dtype(dtype)).bytes(rows, n))
+    def bytes(dtype: np.dtype, rows: int, n: int, b: int = 0) -> int:
+        """Of the vectors, and of what a product of b of them at once needs beside."""
+        kind = _kind(np.dtype(dtype))
+        return int(kind.bytes(rows, n) + kind.block_bytes(b, n))
 
     def put(self, first: int, vectors: np.ndarray) -> None:
         self._rows.put(first, np.ascontiguousarray(vectors, self._dtype))
@@ -95,27 +132,41 @@ class DeviceRows:
         self, size: int, block: np.ndarray, near: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         self.put(size, block)
-        return self._extended(size, near, rng)
+        return self._extended(size, len(block), near, rng)
 
     def expand(
         self, old: int, size: int, b: int, near: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
+        self.multiply(old, size, b)
+        return self._extended(size, b, near, rng)
+
+    def renew(self, b: int, rng: np.random.Generator) -> None:
+        self.multiply(0, 0, b)
+        self._extended(0, b, 0, rng)
+
+    def multiply(self, old: int, new: int, b: int) -> None:
         self._count(b)
-        self._rows.multiply(self._op, old, size, self._factor())
-        return self._extended(size, near, rng)
+        if isinstance(self._op, ThroughGpu):
+            self._op.multiply(self._rows, old, new, b, self._factor())
+        else:
+            self._rows.multiply(self._op, old, new, self._factor())
 
     def _extended(
-        self, size: int, near: int, rng: np.random.Generator
+        self, size: int, b: int, near: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        h, before, after = self._rows.orthogonalise(size, near, size)
-        basis.require_finite(before)
-        kept, r = after**0.5, np.zeros((1, 1), self._dtype)
-        if kept <= basis.negligible(before**0.5, self._dtype):
-            self._replace(size, rng)
-        else:
-            r[0, 0] = kept
-            self._rows.scale(size, 1 / kept)
-        return np.array(h, self._dtype).reshape(size, 1), r
+        h, r = np.zeros((size, b), self._dtype), np.zeros((b, b), self._dtype)
+        for c in range(b):
+            at = size + c
+            found, before, after = self._rows.orthogonalise(at, near, at)
+            basis.require_finite(before)
+            h[:, c], r[:c, c] = found[:size], found[size:]
+            kept = after**0.5
+            if kept <= basis.negligible(before**0.5, self._dtype):
+                self._replace(at, rng)
+            else:
+                r[c, c] = kept
+                self._rows.scale(at, 1 / kept)
+        return h, r
 
     def _replace(self, size: int, rng: np.random.Generator) -> None:
         """See `basis.another`."""

@@ -12,8 +12,10 @@ from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products, Scaled, is_whole
-from penstock.linalg.eigen.rows import HostRows
+from penstock.linalg.eigen.rows import HostRows, Room
+from penstock.linalg.eigen.streamed import OnePass
 from penstock.linalg.eigen.symmetric import DENSE, first_vector, no_convergence
+from penstock.linalg.eigen.tall import tall_qr
 
 _WANTED = (True, False, "u", "vh")
 
@@ -48,7 +50,7 @@ def svds(
     k : whole number, 0 < k < min(m, n)
     ncv, maxiter, rng, block, return_info : as in `eigsh`, of the Gram matrix
     schedule : as in `csr_array.dot`: of products with A. Those with A^H use a transpose that is formed and kept where A
-        is in core, and else read A as it is.
+        is in core. Where A's entries travel, A^H A x is one pass over them, without a transpose.
     tol : float
         0 is the precision of the type; of singular values, squared for the Gram matrix.
     v0 : array of shape (min(m, n),), optional
@@ -81,10 +83,10 @@ def svds(
         )
     products = Products(A, schedule)
     result = largest(products, k, ncv, tol, v0, maxiter, rng, block)
-    u, s, vh, residuals, restarts, b, kept = result
+    u, s, vh, residuals, restarts, b, kept, vectors_on = result
     info = EigenInfo(
         *("block Lanczos on the Gram matrix", products.passes, products.columns, b, kept),
-        *(restarts, residuals, products.streams, time.perf_counter() - begin),
+        *(restarts, residuals, products.streams, time.perf_counter() - begin, vectors_on),
     )
     if return_singular_vectors is False:
         return (s, info) if return_info else s
@@ -98,8 +100,8 @@ def svds(
 
 def largest(
     products: Products, k: int, ncv: Any, tol: float, v0: Any, maxiter: Any, rng: Any, block: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int, int]:
-    """(u, s, vh, residuals, restarts, block, vectors kept); s ascends."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int, int, int, str]:
+    """(u, s, vh, residuals, restarts, block, vectors kept, where); s ascends."""
     rows, cols = products.shape
     n = min(rows, cols)
     _checked(k, n, ncv, tol, maxiter)
@@ -107,14 +109,18 @@ def largest(
     draw = np.random.default_rng(0 if rng is None else rng)
     b = products.block(block, max(n // 8, 1))
     kept = max(int(ncv) if ncv is not None else 2 * k + 20 * b, k + 2 * b)
+    whole = n <= DENSE or kept + 2 * b > n
+    one_pass = OnePass.of(products, b) if rows >= cols or not (whole or v0 is not None) else None
+    wide = rows < cols and one_pass is None
     there, back = products.times, products.adjoint
-    if rows < cols:
+    if wide:
         there, back = back, there
     first = None if v0 is None else first_vector(v0, n, products.dtype)
-    if n <= DENSE or kept + 2 * b > n:  # the whole small side
+    vectors_on = "cpu"
+    if whole:  # the smaller side
         right, restarts, kept = np.eye(n, dtype=products.dtype), 0, n
     else:
-        start = basis.random_rows(b, n, products.dtype, draw)
+        start = basis.random_rows(b, cols if one_pass else n, products.dtype, draw)
         if first is not None:
             start[0] = first
         limit = 10 * n if maxiter is None else int(maxiter)
@@ -124,18 +130,25 @@ def largest(
             y = back(one(x))
             return y if one.factor == 1 else y * y.dtype.type(one.factor)
 
+        room: Room = partial(HostRows, gram)
+        if one_pass:
+            room, vectors_on = one_pass.room(3 * (kept + copies.ROOM * b), b)
         found = copies.eigenpairs(
-            *(partial(HostRows, gram), start, k, "LA", kept, limit, float(tol) ** 2, draw),
+            *(room, start, k, "LA", kept, limit, float(tol) ** 2, draw),
             random=first is None,
         )
         if not (found.complete and found.converged.all()):
             raise no_convergence(found)
         right, restarts = found.vectors, found.restarts
+    if one_pass:
+        u, s, vh = on_columns(products, right, k)
+        residuals = one_pass.residuals(s, vh)
+        return u, s, vh, residuals, restarts, b, kept, vectors_on
     u, s, vh = on_subspace(there, right, k)
     residuals = np.linalg.norm(back(np.ascontiguousarray(u.T)) - s[:, None] * vh.conj(), axis=1)
-    if rows < cols:
+    if wide:
         u, vh = vh.conj().T, u.conj().T
-    return u, s, vh, residuals, restarts, b, kept
+    return u, s, vh, residuals, restarts, b, kept, vectors_on
 
 
 def on_subspace(times: Any, right: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -149,6 +162,15 @@ def on_subspace(times: Any, right: np.ndarray, k: int) -> tuple[np.ndarray, np.n
     u, s, vh = np.linalg.svd(small, full_matrices=False)
     u, s, vh = q @ u[:, :k][:, ::-1], s[:k][::-1], vh[:k][::-1] @ right.conj()
     return u, np.ascontiguousarray(s), vh
+
+
+def on_columns(
+    products: Products, right: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`on_subspace` of a matrix with many rows."""
+    q, r = tall_qr(products.times_columns(right.T))
+    u, s, vh = np.linalg.svd(r, full_matrices=False)
+    return q(u[:, :k][:, ::-1]), np.ascontiguousarray(s[:k][::-1]), vh[:k][::-1] @ right.conj()
 
 
 def _checked(k: Any, n: int, ncv: Any, tol: Any, maxiter: Any) -> None:

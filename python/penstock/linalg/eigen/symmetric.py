@@ -18,7 +18,8 @@ from penstock.linalg._on_gpu import refuse
 from penstock.linalg.eigen import basis, copies, lanczos
 from penstock.linalg.eigen.info import EigenInfo
 from penstock.linalg.eigen.products import Products, Scaled, is_whole
-from penstock.linalg.eigen.rows import DeviceRows, HostRows, Room, Rows
+from penstock.linalg.eigen.rows import DeviceRows, HostRows, Room, Rows, ThroughGpu
+from penstock.linalg.eigen.streamed import through_gpu
 
 DENSE = 150  # rows, up to which LAPACK is faster
 _ENDS = ("LM", "SM", "LA", "SA", "BE")
@@ -120,7 +121,7 @@ def eigsh(
             start[0] = first
         limit = 10 * n if maxiter is None else int(maxiter)
         scaled = Scaled(products.times)
-        room, vectors_on = _room(products, scaled, b, 3 * (ncv + copies.ROOM), probe)
+        room, vectors_on = _room(products, scaled, b, 3 * (ncv + copies.ROOM * b), probe)
         found = copies.eigenpairs(
             room, start, k, which, ncv, limit, float(tol), draw, random=first is None
         )
@@ -193,15 +194,17 @@ def _room(
     most: int,
     probe: tuple[np.ndarray, np.ndarray] | None,
 ) -> tuple[Room, str]:
-    """Where the vectors are kept, `most` of them at a time: with the device that multiplies them one by one, where they
-    fit into half of what is free there, or else in host memory; and its name."""
+    """Where the vectors are kept, `most` of them at a time: with the device that multiplies them, where they fit into
+    half of what is free there, or else in host memory; and its name."""
     here, n = partial(HostRows, scaled), products.shape[0]
-    if b > 1 or probe is None or products.dtype.kind != "f":
+    if probe is None or products.dtype.kind != "f":
         return here, "cpu"
-    op = device_operator(products.a, products.dtype)
+    op: Any = through_gpu(products, most, b, False)
+    if op is None and b == 1:
+        op = device_operator(products.a, products.dtype)
     if op is None:
         return here, "cpu"
-    if op.gpu >= 0:
+    if op.gpu >= 0 and not isinstance(op, ThroughGpu):
         free = options.device_memory or _core.gpu_memory(op.gpu)[0]
         if DeviceRows.bytes(products.dtype, most, n) > free // 2:
             return here, "cpu"

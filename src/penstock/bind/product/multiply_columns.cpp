@@ -6,6 +6,7 @@
 #include "penstock/bind/product/product.hpp"
 #include "penstock/core/error.hpp"
 #include "penstock/core/reuse.hpp"
+#include "penstock/kernel/spmm/spmm_normal.hpp"
 #include "penstock/schedule/multiply_columns.hpp"
 #include "penstock/schedule/streamed_blocks.hpp"
 
@@ -69,6 +70,31 @@ nb::object product_columns_transposed(const Matrix& a, const AnyColumns& x, cons
   no_kernel(semiring);
 }
 
+template <class T, class V>
+bool try_normal(const Matrix& m, const AnyColumns& x, const nb::object& z, double factor, Trace& trace) {
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
+  if (!a || x.dtype() != nb::dtype<T>()) return false;
+  m.guard().look();
+  const auto out = nb::cast<nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::device::cpu>>(z);
+  check_matrix(InCore{}, *a);
+  const nb::gil_scoped_release release;
+  const ScopedTimer timer(&trace.seconds);
+  spmm_normal<T, V>(a->view(), as_view<const T>(x), as_view<T>(out), factor);
+  trace.schedule = "in_core", trace.kernel = "normal", trace.tiles = 1;
+  trace.kernel_bytes = least_bytes(*a, std::int64_t(sizeof(T)) * std::int64_t(x.shape(1)), false);
+  return true;
+}
+
+nb::object product_normal(const Matrix& a, const AnyColumns& x, const nb::object& z, double factor,
+                          bool traced) {
+  Trace trace;
+#define X(T, V) \
+  if (try_normal<T, V>(a, x, z, factor, trace)) return as_event(trace, traced);
+  PENSTOCK_FOR_EACH_SDDMM(X)
+#undef X
+  no_kernel("plus_times");
+}
+
 }  // namespace
 
 void multiply_columns(nb::module_& m) {
@@ -81,6 +107,9 @@ void multiply_columns(nb::module_& m) {
   m.def("product_columns_transposed", product_columns_transposed, nb::arg("a"), nb::arg("x"), nb::arg("y"),
         nb::arg("semiring") = "plus_times", nb::arg("alpha") = nb::none(), nb::arg("beta") = nb::none(),
         nb::arg("traced") = true);
+  m.def("product_normal", product_normal, nb::arg("a"), nb::arg("x"), nb::arg("z"), nb::arg("factor"),
+        nb::arg("traced") = true,
+        "Z = factor^2 A^H A X on the CPU in one walk over A; X and Z are row-major.");
   m.def(
       "reused_bytes",
       [](std::int64_t bytes) {

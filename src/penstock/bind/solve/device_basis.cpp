@@ -11,8 +11,11 @@
 #include <vector>
 
 #include "penstock/bind/bind.hpp"
+#include "penstock/bind/product/product.hpp"
 #include "penstock/bind/solve/device_op.hpp"
 #include "penstock/core/error.hpp"
+#include "penstock/schedule/device/stream_columns.hpp"
+#include "penstock/schedule/device/stream_normal.hpp"
 
 namespace penstock::bind {
 namespace {
@@ -28,6 +31,48 @@ std::int64_t rows_from(const DeviceBasis<T>& basis, std::int64_t first, const Ho
               static_cast<std::int64_t>(host.shape(1)) == basis.columns(),
           "a basis: rows that are not there");
   return count;
+}
+
+/// Which rows of a basis a streamed product reads and writes.
+struct BlockOfRows {
+  std::int64_t from, to, count;
+  double factor;
+  bool normal;
+};
+
+template <class T, class V>
+bool try_stream(DeviceBasis<T>& basis, const Matrix& m, const Streamed& settings, const BlockOfRows& rows,
+                Trace& trace) {
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
+  if (!a) return false;
+  require(a->cols == basis.columns() && (rows.normal || a->rows == basis.columns()),
+          "multiply_streamed: the basis and A do not belong together");
+  m.guard().look();
+  const nb::gil_scoped_release release;
+  basis.multiply_block(rows.from, rows.to, rows.count, rows.normal ? 1.0 : rows.factor,
+                       [&](DenseView<const T> x, DenseView<T> y, Stream stream) {
+                         if (rows.normal) stream_normal<T, V>(*a, x, y, rows.factor, settings, stream, trace);
+                         else stream_columns<T, V>(*a, x, y, settings, {}, stream, trace);
+                       });
+  return true;
+}
+
+template <class T>
+nb::object multiply_streamed(DeviceBasis<T>& basis, const Matrix& a, const AnySchedule& schedule,
+                             std::int64_t from, std::int64_t to, std::int64_t count, double factor,
+                             bool normal) {
+  const auto* settings = std::get_if<Streamed>(&schedule.value);
+  require(settings, "multiply_streamed: give a streamed schedule of one device");
+  const BlockOfRows rows{from, to, count, factor, normal};
+  Trace trace;
+  bool done = try_stream<T, One>(basis, a, *settings, rows, trace) ||
+              try_stream<T, float>(basis, a, *settings, rows, trace);
+  if constexpr (std::is_same_v<T, double>)
+    done = done || try_stream<T, double>(basis, a, *settings, rows, trace);
+  if (!done)
+    throw Error(Errc::not_compiled,
+                "multiply_streamed: no kernel for these vectors and the values of this matrix");
+  return as_event(trace, true);
 }
 
 template <class T>
@@ -70,6 +115,12 @@ void bind_basis(nb::module_& m, const char* name) {
             basis.multiply(*op, from, to, factor);
           },
           nb::arg("a"), nb::arg("old"), nb::arg("new"), nb::arg("factor"))
+      .def_static("block_bytes", &Basis::block_bytes, nb::arg("count"), nb::arg("n"))
+      .def("multiply_streamed", multiply_streamed<T>, nb::arg("a"), nb::arg("schedule"), nb::arg("old"),
+           nb::arg("new"), nb::arg("count"), nb::arg("factor"), nb::arg("normal"),
+           "Rows new, ... = factor A, or with `normal` factor^2 A^T A, times rows old, ..., A streamed once "
+           "through "
+           "the basis' device; returns what the product did")
       .def(
           "orthogonalise",
           [](Basis& basis, std::int64_t count, std::int64_t near, std::int64_t at) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "penstock/core/parallel.hpp"
+#include "penstock/kernel/spmm/add_transposed.hpp"
+#include "penstock/kernel/spmm/sddmm.hpp"
 #include "penstock/kernel/spmm/spmm.hpp"
 #include "penstock/kernel/spmm/spmm_rows.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
@@ -103,6 +105,14 @@ void spmm_transposed(CsrView<V> a, DenseView<const typename S::value_type> x,
   });
 }
 
+template <class T, class V>
+void add_transposed(const CsrView<V>& a, DenseView<const T> x, DenseView<T> y, T alpha) {
+  scatter<PlusTimes<T>, V>(a, 0, x, y, alpha);
+}
+
+#define X(T, V) template void add_transposed<T, V>(const CsrView<V>&, DenseView<const T>, DenseView<T>, T);
+PENSTOCK_FOR_EACH_SDDMM(X)
+#undef X
 #define X(S, V)                                                                                             \
   template void spmm_transposed<S, V>(CsrView<V>, DenseView<const S::value_type>, DenseView<S::value_type>, \
                                       Scale<S>);
