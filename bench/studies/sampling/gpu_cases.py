@@ -83,9 +83,11 @@ def samples(
 
 
 def walks(edges: Edges, there: dict[str, Any], some: Some, gpu: int, quick: bool) -> Cases:
-    def check(w: Any) -> float:
+    def check(w: Any, restarts: bool) -> float:
         walked = _host(w[:LOOKED_AT])
         step = walked[:, 1:] >= 0
+        if restarts:
+            step &= walked[:, 1:] != walked[:, :1]
         return edges(walked[:, :-1][step].astype(np.int64), walked[:, 1:][step])
 
     starts = some(100 if quick else 1 << 20)
@@ -93,7 +95,7 @@ def walks(edges: Edges, there: dict[str, Any], some: Some, gpu: int, quick: bool
         walk = partial(ps.sample.random_walks, starts=starts, length=LENGTH, **how)
         steps = starts.numel() * LENGTH
         yield (
-            _case(what, check, starts=starts.numel()),
+            _case(what, partial(check, restarts="restart" in how), starts=starts.numel()),
             [
                 Contestant(name, _waited(partial(walk, g), gpu), "ours", units=steps)
                 for name, g in there.items()
