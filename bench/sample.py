@@ -1,15 +1,20 @@
-"""Samples and walks on the CPU: penstock against igraph, and where they are installed against PyTorch Geometric
-(samples and loaders; it needs pyg-lib or torch-sparse) and pecanpy (node2vec).
+"""Samples and walks on the CPU, or on a GPU: penstock against igraph, and where they are installed against PyTorch
+Geometric (samples and loaders; it needs pyg-lib or torch-sparse) and pecanpy (node2vec).
 
 python bench/sample.py                          # everything: bench/results/sample.json
 python bench/sample.py --graphs rmat18 --out some.json
 python bench/sample.py --quick                  # toy inputs
+python bench/sample.py --gpu 0 --turn-seconds 0.1 --out bench/results/sampling/sample_gpu.json
+python bench/sample.py --gpu 0 --scale 24 --gib 16 --cases rows,walks
 
 Times are of one step (of walks) or one edge (of samples); rivals walk from a part of the vertices. Building a library's
 own graph is not timed. pecanpy is SparseOTF, which has no tables; its walks are timed without the strings that it makes
 of them. igraph needs a call a walk, which on large graphs costs more than the walk. Every step of ours is looked up in
 the graph. A loader makes mini-batches of 1024 seeds, or of 1024 edges, in this process, without features: the
 sampler beneath it is ours, or its own.
+
+With --gpu, which needs PyTorch: an R-MAT graph in the GPU's memory and in pinned memory, and rows of features, also
+through a cache (studies/sampling/gpu_cases.py says more).
 """
 
 from __future__ import annotations
@@ -183,6 +188,35 @@ def table(report: Report) -> None:
     show_table("Millions of steps or edges a second; ratio = ours / the rival's", header, rows)
 
 
+def run_gpu(args: argparse.Namespace, report: Report) -> None:
+    from studies.sampling import gpu_cases
+
+    settings = harness.Settings(args.repeats, args.turn_seconds)
+    for make in gpu_cases.cases(args.gpu, args.scale, args.gib, args.quick):
+        for case, contestants in make():
+            if any(text in case.name for text in args.cases.split(",")):
+                report.add(harness.measure(case, contestants, settings))
+
+
+def gpu_table(report: Report) -> None:
+    rows = []
+    for case in report.data["cases"]:
+        for name, r in case["results"].items():
+            if "median" not in r:
+                continue
+            rate = (
+                f"{r['gb_per_s']:.3g} GB/s"
+                if "gb_per_s" in r
+                else f"{r['billions_a_second'] * 1e3:.4g} M/s"
+            )
+            part = f"{r['fraction_of_probe']:.2f}" if "fraction_of_probe" in r else "-"
+            rows.append(
+                [case["case"], name, rate, part, f"{r['hits']:.3f}" if "hits" in r else "-"]
+            )
+    header = ["case", "who", "edges, steps or bytes", "of the link", "hits"]
+    show_table("On the GPU", header, rows)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -192,15 +226,24 @@ def main() -> int:
     parser.add_argument(
         "--cases", default="", help="those whose names have one of these texts, as neighbors,Loader"
     )
+    parser.add_argument("--gpu", type=int, help="the number of a GPU that draws, beside the CPU")
+    parser.add_argument("--scale", type=int, default=22, help="of the R-MAT graph of --gpu (22)")
+    parser.add_argument("--gib", type=float, default=4, help="of the features of --gpu (4)")
     args = parser.parse_args()
+    if args.gpu is not None and args.gpu >= ps._core.device_count():
+        parser.error(f"--gpu {args.gpu}: {ps._core.device_count()} GPUs can be used here")
     threads = args.threads or len(os.sched_getaffinity(0))
     ps.set_num_threads(threads)
     settings = {"repeats": args.repeats, "length": LENGTH, "starts_of_rivals": SHARE}
     report = Report("sample", args, settings, threads)
-    for g in graphs.select(args.graphs, args.quick, report.skip):
-        run_graph(g, args, report)
+    if args.gpu is not None:
+        settings |= {"scale": args.scale, "gib": args.gib}
+        run_gpu(args, report)
+    else:
+        for g in graphs.select(args.graphs, args.quick, report.skip):
+            run_graph(g, args, report)
     report.write()
-    table(report)
+    (table if args.gpu is None else gpu_table)(report)
     return int(report.failed())
 
 

@@ -142,13 +142,22 @@ def cores(graph: Graph) -> np.ndarray:
     return found
 
 
+class Edges:
+    """Whether all of some pairs are entries of a csr_array whose rows ascend."""
+
+    def __init__(self, a: Any) -> None:
+        self._n = np.int64(a.shape[1])
+        self._known = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr)) * self._n
+        self._known += a.indices
+
+    def __call__(self, rows: np.ndarray, columns: np.ndarray) -> float:
+        wanted = rows * self._n + columns
+        at = np.minimum(np.searchsorted(self._known, wanted), self._known.size - 1)
+        return RIGHT if (self._known[at] == wanted).all() else WRONG
+
+
 def are_edges(a: Any, rows: np.ndarray, columns: np.ndarray) -> float:
-    """Whether all are entries of a csr_array whose rows ascend."""
-    n = np.int64(a.shape[1])
-    edges = np.repeat(np.arange(a.shape[0]), np.diff(a.indptr)) * n + a.indices
-    wanted = rows * n + columns
-    at = np.minimum(np.searchsorted(edges, wanted), edges.size - 1)
-    return RIGHT if (edges[at] == wanted).all() else WRONG
+    return Edges(a)(rows, columns)
 
 
 def reached_edges(graph: Graph, levels: list[np.ndarray]) -> float:

@@ -28,6 +28,7 @@ from penstock._plan.schedules import gpu_count
 from penstock.csgraph._gpu import chosen_gpu
 from penstock.csgraph._graph import incoming
 from penstock.sample import _pyg_checks as checks
+from penstock.sample.feature_cache import FeatureCache
 from penstock.sample.features import gather
 from penstock.sample.subgraphs import neighbors
 
@@ -410,7 +411,9 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
         features[None, "x"] = X              # the group is the type of vertex; None without types
 
     Rows are read by `ps.sample.gather`: by a GPU where the wanted vertices are there, and the array too, or pinned
-    (`ps.empty(shape, dtype, ps.pinned)`); else by the CPU.
+    (`ps.empty(shape, dtype, ps.pinned)`); else by the CPU. Of a `ps.sample.FeatureCache` a GPU keeps some rows:
+
+        features[None, "x"] = ps.sample.FeatureCache(X, "4GB", A)
     """
 
     def __init__(self) -> None:
@@ -439,7 +442,8 @@ class FeatureStore(pyg_data.FeatureStore):  # type: ignore[misc]
         if isinstance(attr.index, torch.Tensor | np.ndarray):
             with _threads_of_process():
                 return as_tensor(gather(array, index_for(array, attr.index)))
-        part = array if attr.index is None else array[attr.index]
+        rows = array.features if isinstance(array, FeatureCache) else array
+        part = rows if attr.index is None else rows[attr.index]
         return part if isinstance(part, torch.Tensor) else torch.from_numpy(np.array(part))
 
     def _remove_tensor(self, attr: Any) -> bool:

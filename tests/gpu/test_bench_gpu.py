@@ -73,3 +73,25 @@ def test_triangles(tmp_path):
     assert case["best_rival"] == "right" and case["results"]["wrong"]["status"] == "wrong", case
     for who in ("count", "first", "first_here"):
         assert case["results"][who]["status"] == "ok", case
+
+
+def test_samples(tmp_path):
+    """Samples, walks and rows on a GPU: all is right, and kept."""
+    pytest.importorskip("torch")
+    out = tmp_path / "s.json"
+    command = [sys.executable, str(BENCH / "sample.py"), "--gpu", "0", "--quick", "--repeats", "2"]
+    done = subprocess.run(
+        [*command, "--out", str(out)], capture_output=True, text=True, timeout=580
+    )
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    data = read_report(out)
+    kinds = ("neighbors", "walks", "node2vec", "of a sample", "pinned", "on the GPU")
+    for kind in kinds:
+        assert any(kind in c["what"] for c in data["cases"]), f"no case of {kind}"
+    for case in data["cases"]:
+        for who, r in case["results"].items():
+            assert r["status"] == "ok", f"{case['case']}, {who}: {r.get('reason')}"
+            assert r.get("gb_per_s", r.get("billions_a_second", 0)) > 0, (case["case"], who)
+    (cached,) = (c for c in data["cases"] if "of a sample" in c["what"])
+    hits = [r["hits"] for name, r in cached["results"].items() if "cache" in name]
+    assert len(hits) == 3 and hits == sorted(hits) and hits[0] > 0

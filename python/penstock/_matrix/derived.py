@@ -129,9 +129,9 @@ class Derived:
     gpu_graph: tuple[Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # (asked, the core's graph)
-    sample_graph: tuple[int, Any] | None = field(
+    sample_graphs: dict[int, Any] | None = field(
         default=None, metadata=_GPU
-    )  # (GPU, the core's graph as it is sampled there)
+    )  # GPU: the core's graph as it is sampled there
     gpu_parts: tuple[Any, Any, Any] | None = field(
         default=None, metadata=_GPU
     )  # (asked, the core's graphs, cut as)

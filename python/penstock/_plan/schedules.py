@@ -33,6 +33,33 @@ def no_gpu(gpu: int = 0) -> str:
     return _core.why_no_gpu(gpu) or "no GPU is usable here"
 
 
+def named_gpu(device: Any) -> int | None:
+    """The GPU that `device` names, or None for the CPU: "cpu", a number, or `ps.device(n)`. ValueError and
+    TypeError for anything else, and for a GPU that is not there or that `options.gpus` leaves out."""
+    usable = gpu_count()
+    if isinstance(device, str):
+        if device == "cpu":
+            return None
+        raise ValueError(f'device={device!r} is unknown: give "cpu", the number of a GPU, or None')
+    memory = getattr(device, "memory", "device")
+    if memory == "host":
+        return None
+    number = getattr(device, "ordinal", device)
+    if memory != "device" or not hasattr(number, "__index__"):
+        raise TypeError(
+            f'device={device!r} is not one device: give "cpu", the number of a GPU, ps.device(n), or None'
+        )
+    number = operator.index(number)
+    if not 0 <= number < usable:
+        count = f"{usable} GPUs are" if usable != 1 else "1 GPU is"
+        why = f" ({no_gpu()})" if usable == 0 else ""
+        limit = f" (options.gpus={options.gpus})" if options.gpus else ""
+        raise ValueError(
+            f'device={device!r}: {count} usable here{why or limit}; "cpu" computes on the CPU'
+        )
+    return number
+
+
 def _lacks_kernels(gpu: int) -> bool:
     """Whether more is to be said of a GPU than how many are usable."""
     return gpu_count() == 0 or _core.device_count() <= gpu < len(_core.gpus_seen())

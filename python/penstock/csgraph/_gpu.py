@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from penstock._io._sample import held as held_sample
 from penstock._matrix.csr import csr_array
 from penstock._plan.machine import LOCKS, PAGEABLE, link_up
 from penstock._plan.report import active
-from penstock._plan.schedules import gpu_count, no_gpu, options
+from penstock._plan.schedules import gpu_count, named_gpu, options
 from penstock.csgraph._incoming import edges_in, has_missed, knows_edges_in
 from penstock.csgraph._packing import cpu_packs, pack_seconds, packing_seconds, sizes_of_packed
 from penstock.csgraph._room import (
@@ -55,27 +54,7 @@ def chosen_gpu(graph: csr_array, device: Any) -> int | None:
             return _core.ordinal(graph._core)
         wanted = graph.place in ("pinned", "managed") or options.device_memory is not None
         return 0 if wanted and graph.nnz + graph.shape[0] >= _SMALL else None
-    if isinstance(device, str):
-        if device == "cpu":
-            return None
-        raise ValueError(f'device={device!r} is unknown: give "cpu", the number of a GPU, or None')
-    memory = getattr(device, "memory", "device")
-    if memory == "host":
-        return None
-    number = getattr(device, "ordinal", device)
-    if memory != "device" or not hasattr(number, "__index__"):
-        raise TypeError(
-            f'device={device!r} is not one device: give "cpu", the number of a GPU, ps.device(n), or None'
-        )
-    number = operator.index(number)
-    if not 0 <= number < usable:
-        count = f"{usable} GPUs are" if usable != 1 else "1 GPU is"
-        why = f" ({no_gpu()})" if usable == 0 else ""
-        limit = f" (options.gpus={options.gpus})" if options.gpus else ""
-        raise ValueError(
-            f'device={device!r}: {count} usable here{why or limit}; "cpu" computes on the CPU'
-        )
-    return number
+    return named_gpu(device)
 
 
 def on_cpu(graph: csr_array, function: str, device: Any) -> None:

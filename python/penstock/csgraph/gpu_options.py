@@ -87,7 +87,7 @@ class GpuOptions:
         for `sssp` the bits of its length, in device memory; `sssp` reads them on one GPU, the others on several, too.
         The GPU packs them once, the CPU where a list does not ascend; what exceeds the budget is in pinned memory
         (docs/larger_graphs.md). Lengths are whole numbers then, less than 2^16 above the least one. Triangles are
-        counted over packed lists of oriented edges. Packed lists of `louvain`, `leiden` and `label_propagation` have no weights.
+        counted over packed lists of oriented edges. Packed lists of communities (`leiden` and others) have no weights.
     sample : 0, 4, 8 or 16, optional
         `bfs` and `connected_components`: neighbours of each vertex that a GPU keeps in its memory, 4 bytes each, and
         asks before it reads lists in host memory. 4 where it is None.

@@ -15,11 +15,14 @@ so that results are the same for any number of threads, and on a GPU.
 
 from __future__ import annotations
 
+from penstock.sample.feature_cache import FeatureCache, GatherCounts
 from penstock.sample.features import gather
 from penstock.sample.subgraphs import HeteroSubgraph, Subgraph, neighbors
 from penstock.sample.walks import personalized_pagerank, random_walks
 
 __all__ = [
+    "FeatureCache",
+    "GatherCounts",
     "HeteroSubgraph",
     "Subgraph",
     "gather",

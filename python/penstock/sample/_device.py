@@ -67,11 +67,12 @@ class DeviceDraws:
 
     def graph(self, a: csr_array) -> Any:
         """The matrix as the core samples it, kept with it."""
-        known = a._derived.sample_graph
-        if known is None or known[0] != self.gpu:
-            known = self.gpu, _core.device_graph(a._core, self.gpu)
-            a._derived.sample_graph = known
-        return known[1]
+        known = a._derived.sample_graphs or {}
+        if self.gpu not in known:
+            made = _core.device_graph(a._core, self.gpu)
+            known = {**(a._derived.sample_graphs or {}), self.gpu: made}
+            a._derived.sample_graphs = known
+        return known[self.gpu]
 
     def table(self, vertices: int, disjoint: bool) -> Any:
         return _core.DeviceTable(vertices, disjoint, self.gpu, self.stream)
@@ -147,6 +148,11 @@ def device_draws(
 ) -> DeviceDraws | None:
     """What draws on a GPU; None for the CPU. That is decided by `device`, or by where the starts are, or the graphs.
     `what` is the function and `name` what it calls the starts."""
+    if isinstance(device, (list, tuple, set, range, np.ndarray)):
+        raise ValueError(
+            f"{what}: device={device!r} names several GPUs, and one draws: give one of them, and part the {name} "
+            "among calls in threads, each with a GPU and a seed of its own; a graph in pinned memory serves them all"
+        )
     matrices, given = list(graphs), list(starts)
     on_gpus = [x for x in given if is_on_gpu(x)]
     wanted = None if device is None else chosen_gpu(matrices[0], device)

@@ -68,9 +68,8 @@ def _side_by_side(x: _Rows) -> bool:
     )
 
 
-def gather_on_gpu(features: Any, ids: Any, out: Any) -> Any:
-    """`ps.sample.gather` for ids on a GPU."""
-    library, numbers = numbers_on_gpu(ids, "ids")
+def rows_of(features: Any) -> _Rows:
+    """Features whose rows a GPU can copy."""
     x = _rows(features, "features")
     if not x.shape:
         raise TypeError(
@@ -80,6 +79,14 @@ def gather_on_gpu(features: Any, ids: Any, out: Any) -> Any:
         raise ValueError(
             "the bytes of a row of features must lie side by side: give a contiguous copy"
         )
+    return x
+
+
+def gather_on_gpu(features: Any, ids: Any, out: Any, cache: Any = None) -> Any:
+    """`ps.sample.gather` for ids on a GPU; `cache` is the FeatureCache of features, if there is one."""
+    library, numbers = numbers_on_gpu(ids, "ids")
+    x = rows_of(features)
+    copies = None if cache is None else cache._copies_on(numbers.gpu)
     if x.gpu is not None and x.gpu != numbers.gpu:
         raise _core.PlacementError(
             f"features are on GPU {x.gpu}, ids on GPU {numbers.gpu}: move one of them to the other GPU"
@@ -104,6 +111,7 @@ def gather_on_gpu(features: Any, ids: Any, out: Any) -> Any:
         _core.gather_rows_on(
             x.pointer, x.shape[0], x.row_bytes, x.steps[0] * x.itemsize, numbers.pointer, numbers.shape[0],
             numbers.dtype.itemsize == 8, y.pointer, numbers.gpu, stream,
+            copies,
         )  # fmt: skip
     return library.finish(result, numbers.gpu, stream) if made else out
 

@@ -10,6 +10,7 @@ import torch
 from penstock import _core
 from penstock._plan.place import empty
 from penstock.sample._arguments import int64s
+from penstock.sample.feature_cache import FeatureCache
 
 
 def as_tensor(x: Any) -> Any:
@@ -35,6 +36,7 @@ def pinned_times(times: np.ndarray) -> np.ndarray:
 
 def index_for(array: Any, index: Any) -> Any:
     """The wanted rows on the side from which the array's can be read."""
+    array = array.features if isinstance(array, FeatureCache) else array
     if isinstance(array, torch.Tensor) and array.is_cuda:
         return torch.as_tensor(index, device=array.device).contiguous()
     if not isinstance(index, torch.Tensor) or not index.is_cuda:

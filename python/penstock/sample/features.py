@@ -13,6 +13,7 @@ from penstock._arrays.tensors import is_tensor
 from penstock.sample._arguments import int64s
 from penstock.sample._gather_gpu import gather_on_gpu
 from penstock.sample._host_rows import as_type_of, host_rows
+from penstock.sample.feature_cache import FeatureCache
 
 
 def gather(features: Any, ids: Any, out: Any = None) -> Any:
@@ -25,7 +26,7 @@ def gather(features: Any, ids: Any, out: Any = None) -> Any:
         bfloat16 or float8. The bytes of a row must lie side by side; rows may have any distance, and ascend. Rows of a
         memory-mapped file are read in the order of their addresses. For ids on a GPU: an array on that GPU, or in
         pinned memory (`ps.empty(shape, dtype, ps.pinned)`, `tensor.pin_memory()`), of which the GPU reads the wanted
-        rows in place.
+        rows in place. Or a `FeatureCache`, which keeps some of these rows on the GPU.
     ids : integers of shape (k,)
         Of NumPy, or int32 or int64 on a GPU (CuPy, PyTorch, JAX).
     out : array of shape (k, ...), of features' type, C-contiguous, optional
@@ -48,8 +49,10 @@ def gather(features: Any, ids: Any, out: Any = None) -> Any:
            [0., 1.],
            [4., 5.]])
     """
+    cache = features if isinstance(features, FeatureCache) else None
+    features = features if cache is None else cache.features
     if is_on_gpu(ids):
-        return gather_on_gpu(features, ids, out)
+        return gather_on_gpu(features, ids, out, cache)
     if is_on_gpu(features):
         raise _core.PlacementError(
             "features are on a GPU and ids in host memory: give ids as an array on that GPU"

@@ -106,6 +106,9 @@ def test_stores_of_features():
         (torch.from_numpy(x).pin_memory(), index.cuda(), "cuda"),
         (torch.from_numpy(x).cuda(), index.cuda(), "cuda"),
         (torch.from_numpy(x).cuda(), index, "cuda"),
+        (ps.sample.FeatureCache(pinned, "3KB", np.arange(200)), index.cuda(), "cuda"),
+        (ps.sample.FeatureCache(pinned, "3KB", np.arange(200)), index, "cpu"),
+        (ps.sample.FeatureCache(pinned, "3KB", np.arange(200), device="cpu"), index.cuda(), "cuda"),
     ):
         features = ps.pyg.FeatureStore()
         features[None, "x"] = array

@@ -208,6 +208,77 @@ def test_rows_of_features_on_the_gpu(lib):
         ps.sample.gather(there, numbers[:10], there[:10])
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.float64])
+@pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
+def test_rows_through_a_cache(lib, dtype, share):
+    """The same rows, from the copies and over the link, which are counted exactly."""
+    x = features((20_000, 33), dtype, pinned=True)
+    rng = np.random.default_rng(5)
+    degrees = rng.zipf(1.5, 20_000).clip(max=10**6)
+    row = 33 * np.dtype(dtype).itemsize
+    cache = ps.sample.FeatureCache(x, 80_000 + int(share * 20_000) * row, degrees)
+    assert cache.gpu == 0 and cache.rows.size == int(share * 20_000)
+    assert cache.device_bytes == 80_000 + cache.rows.size * row <= cache.budget
+    assert "GPU 0 keeps" in cache.explain()
+    asked = hits = 0
+    for kind in (np.int32, np.int64):
+        for count in (0, 1, 65, 50_000):
+            ids = rng.integers(0, 20_000, count).astype(kind)
+            got = ps.sample.gather(cache, lib.array(ids))
+            np.testing.assert_array_equal(lib.host(got), x[ids])
+            asked, hits = asked + count, hits + int(np.isin(ids, cache.rows).sum())
+            assert cache.counts() == (asked, hits, (asked - hits) * row, hits * row)
+    np.testing.assert_array_equal(ps.sample.gather(cache, ids), x[ids])  # by the CPU
+    assert cache.counts().rows == asked
+    with pytest.raises(ValueError, match=r"ids\[1\]=20000 is outside"):
+        ps.sample.gather(cache, lib.array(np.array([3, 20_000])))
+
+
+def test_many_rows_through_a_cache(lib):
+    """So many come in the order of their addresses; those of the cache need no link."""
+    x = ps.empty((1 << 21, 33), np.float32, ps.pinned)
+    x[:] = np.arange(x.shape[0])[:, None]
+    degrees = np.random.default_rng(6).integers(0, 100, x.shape[0])
+    cache = ps.sample.FeatureCache(x, "60MB", degrees)
+    x[cache.rows] = -1  # copies are what is read
+    ids = np.random.default_rng(1).integers(0, x.shape[0], 200_000)
+    got = lib.host(ps.sample.gather(cache, lib.array(ids)))
+    np.testing.assert_array_equal(got, np.repeat(ids[:, None], 33, axis=1).astype(np.float32))
+    assert cache.counts().hits == np.isin(ids, cache.rows).sum()
+
+
+def test_a_cache_is_counted_on_every_stream_and_may_go(lib, rmat):
+    n = rmat.shape[0]
+    x = features((n, 64), np.float32, pinned=True)
+    cache = ps.sample.FeatureCache(x, 4 * n + 256 * (n // 8), rmat)
+    ids = np.arange(0, n, 3)
+    kept = int(np.isin(ids, cache.rows).sum())
+    with lib.other_stream():
+        there = lib.array(ids)
+        rows = [ps.sample.gather(cache, there) for _ in range(5)]
+    rows += [ps.sample.gather(cache, lib.array(ids))]
+    assert cache.counts()[:2] == (6 * ids.size, 6 * kept)
+    rows += [ps.sample.gather(cache, lib.array(ids)) for _ in range(5)]
+    del cache
+    for got in rows:
+        np.testing.assert_array_equal(lib.host(got), x[ids])
+
+
+def test_what_a_cache_refuses(lib):
+    x = features((40, 4), np.float32, pinned=True)
+    for budget in (0, 160, 175):
+        with pytest.raises(ValueError, match="holds no row: 40 slots"):
+            ps.sample.FeatureCache(x, budget, np.ones(40))
+    with pytest.raises(ps.PlacementError, match="pinned"):
+        ps.sample.FeatureCache(np.zeros((40, 4)), "1MB", np.ones(40))
+    with pytest.raises(ps.PlacementError, match="a second copy"):
+        ps.sample.FeatureCache(lib.array(x), "1MB", np.ones(40))
+    on_cpu = ps.sample.FeatureCache(x, "1MB", np.ones(40), device="cpu")
+    ids = np.array([3, 39, 3])
+    np.testing.assert_array_equal(lib.host(ps.sample.gather(on_cpu, lib.array(ids))), x[ids])
+    assert on_cpu.counts() == (0, 0, 0, 0)
+
+
 def test_the_matrix_may_go_while_walks_are_queued(lib, rmat):
     starts = np.arange(rmat.shape[0])
     expected = ps.sample.random_walks(rmat, starts, 60, p=0.5)
@@ -303,6 +374,26 @@ def test_threads_share_the_largest_weights(lib):
         ]
         for walks in made:
             np.testing.assert_array_equal(lib.host(walks.result()), expected)
+
+
+def test_two_gpus_take_turns_with_a_graph_of_pinned_memory(rmat):
+    """Each keeps its offsets; calls with both GPUs at once are refused."""
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="names several GPUs, and one draws: give one of them"):
+        ps.sample.random_walks(rmat, None, 3, device=[0, 1])
+    if torch.cuda.device_count() < 2:
+        pytest.skip("one GPU")
+    there, starts = rmat.to("pinned"), np.arange(0, rmat.shape[0], 3)
+    parts = np.array_split(starts, 2)
+    with ThreadPoolExecutor(2) as pool:
+        made = [
+            pool.submit(ps.sample.random_walks, there, part, 20, device=gpu, seed=gpu)
+            for gpu, part in enumerate(parts)
+        ]
+        for gpu, (part, walks) in enumerate(zip(parts, made, strict=True)):
+            expected = ps.sample.random_walks(rmat, part, 20, seed=gpu)
+            np.testing.assert_array_equal(walks.result(), expected)
+    assert set(there._derived.sample_graphs) == {0, 1}
 
 
 def test_another_gpu_is_current(rmat):

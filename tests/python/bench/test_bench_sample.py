@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from study_support import NEEDS_BENCH
-from test_bench import checked, run
+from test_bench import BENCH, checked, run
 
 pytestmark = NEEDS_BENCH
 LOADERS = {"NodeLoader", "LinkNeighborLoader"}  # need PyTorch Geometric
@@ -29,6 +31,13 @@ def test_samples(tmp_path: Path) -> None:
     assert all(case["results"]["penstock"]["billions_a_second"] > 0 for case in data["cases"])
     loaders = {c["what"] for c in data["cases"]} & LOADERS
     assert loaders | {s["what"] for s in data["skipped"]} >= LOADERS  # there, or with a reason
+
+
+def test_a_gpu_that_is_not_there() -> None:
+    done = subprocess.run(
+        [sys.executable, str(BENCH / "sample.py"), "--gpu", "1000"], capture_output=True, text=True
+    )
+    assert done.returncode == 2 and "GPUs can be used here" in done.stderr
 
 
 def test_communities(tmp_path: Path) -> None:

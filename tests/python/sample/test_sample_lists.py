@@ -202,3 +202,30 @@ def test_refusals():
             method(weighted, lists="some")
         expected = method(c, lists="raw")
         assert np.array_equal(method(weighted, unweighted=True, lists="packed"), expected)
+
+
+@pytest.mark.parametrize("device", [[0, 1], (1, 0), np.array([0, 1])])
+@pytest.mark.parametrize("lists", ["auto", "packed"])
+def test_several_gpus_are_refused_with_the_remedy(device, lists):
+    A = ps.generate.rmat(6, seed=1)
+    for call in (
+        lambda: ps.sample.neighbors(A, [0], [2], device=device, lists=lists),
+        lambda: ps.sample.random_walks(A, [0], 2, device=device, lists=lists),
+    ):
+        with pytest.raises(
+            ValueError,
+            match="names several GPUs, and one draws: give one of them, and part the (seeds|starts)",
+        ):
+            call()
+
+
+def test_a_gpu_draws_from_columns(monkeypatch):
+    """Packed lists are for the CPU; what is said names what a GPU reads."""
+    monkeypatch.setattr(_core, "device_count", lambda: 1)
+    A = ps.generate.rmat(6, seed=1)
+    for call in (
+        lambda: ps.sample.neighbors(A, [0], [2], device=0, lists="packed"),
+        lambda: ps.sample.random_walks(A, [0], 2, device=0, lists="packed"),
+    ):
+        with pytest.raises(ValueError, match=r"reads what it draws of A\.to\(ps\.pinned\)"):
+            call()

@@ -22,8 +22,7 @@ class WeightsThere {
     const auto& from = weights.bytes;
     if (can_read(g.where(), from.place)) {
       data_ = from.data;
-    } else if (g.placement() == EdgePlacement::device &&
-               g.left() >= from.size + vertex_bytes) {
+    } else if (g.placement() == EdgePlacement::device && g.left() >= from.size + vertex_bytes) {
       copy_.emplace(g, from.size, "the weights");
       data_ = copy_->data();
       copy_async(copy_->data(), from.data, from.size, g.stream());

@@ -49,7 +49,7 @@ Array<Index> label_propagation_twin(const Csr<V>& a, int passes, std::uint64_t s
 
 #define X(V)                                                                                     \
   template Communities louvain_twin(const Csr<V>&, const CommunityOptions&, bool, std::int64_t); \
-  template Communities leiden_twin(const Csr<V>&, const CommunityOptions&, std::int64_t);         \
+  template Communities leiden_twin(const Csr<V>&, const CommunityOptions&, std::int64_t);        \
   template Array<Index> label_propagation_twin(const Csr<V>&, int, std::uint64_t, std::int64_t);
 X(One)
 X(float)

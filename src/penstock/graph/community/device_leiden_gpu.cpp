@@ -54,9 +54,8 @@ class Iteration {
 
  private:
   MoveRule rule_of(double scale) const {
-    return {.scale = scale,
-            .seed = drawn(seed_, static_cast<std::uint64_t>(number_)),
-            .rounds = kLeidenRounds};
+    return {
+        .scale = scale, .seed = drawn(seed_, static_cast<std::uint64_t>(number_)), .rounds = kLeidenRounds};
   }
   DeviceRoom left() const { return {std::max<std::int64_t>(room_.bytes - level_.device_bytes(), 0)}; }
 

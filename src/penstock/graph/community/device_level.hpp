@@ -65,7 +65,7 @@ struct DeviceMoves {
   // Of a refinement: vertices that are alone, each named after itself, join parts of their own community.
   const Index* within = nullptr;            // the communities; null: no refinement
   const std::int64_t* community = nullptr;  // their degrees
-  std::int64_t* outward = nullptr;          // of each part: the weight between it and the rest of its community
+  std::int64_t* outward = nullptr;  // of each part: the weight between it and the rest of its community
 
   /// Whether the edge from v to u counts.
   constexpr bool reaches(Index v, Index u) const { return u != v && (!within || within[u] == within[v]); }
@@ -125,22 +125,22 @@ constexpr std::uint64_t key_of(Index from, Index to, int bits) {
   return static_cast<std::uint64_t>(from) << bits | static_cast<std::uint64_t>(to);
 }
 
-#define PENSTOCK_LEVEL_STEPS                                                                              \
-  /* The weight of each vertex's edges, those to itself twice. */                                         \
-  void add_degrees(const DeviceLists& lists, std::int64_t vertices, std::int64_t* degree, Stream stream); \
-  /* The weight of each vertex's edges to others of its community. */                                     \
-  void add_inner(const DeviceLists& lists, std::int64_t vertices, const Index* within,                    \
-                 std::int64_t* inner, Stream stream);                                                     \
-  /* Vertices of a class whose round it is choose where to go. */                                         \
-  void look(const DeviceMoves& m, const MoveRule& rule, int round, const Index* some, std::int64_t count, \
-            int size_class, Stream stream);                                                               \
-  /* The same for long lists. */                                                                          \
-  void look_at_hubs(const DeviceMoves& m, const MoveRule& rule, int round, const DeviceHubs& hubs,        \
-                    Stream stream);                                                                       \
-  /* Those that move do so; then their neighbours wait. In a refinement `outward` follows instead. */     \
-  void commit(const DeviceMoves& m, int round, Stream stream);                                            \
-  void wake(const DeviceMoves& m, int round, Stream stream);                                              \
-  void wake_of_hubs(const DeviceMoves& m, int round, const DeviceHubs& hubs, Stream stream);              \
+#define PENSTOCK_LEVEL_STEPS                                                                                \
+  /* The weight of each vertex's edges, those to itself twice. */                                           \
+  void add_degrees(const DeviceLists& lists, std::int64_t vertices, std::int64_t* degree, Stream stream);   \
+  /* The weight of each vertex's edges to others of its community. */                                       \
+  void add_inner(const DeviceLists& lists, std::int64_t vertices, const Index* within, std::int64_t* inner, \
+                 Stream stream);                                                                            \
+  /* Vertices of a class whose round it is choose where to go. */                                           \
+  void look(const DeviceMoves& m, const MoveRule& rule, int round, const Index* some, std::int64_t count,   \
+            int size_class, Stream stream);                                                                 \
+  /* The same for long lists. */                                                                            \
+  void look_at_hubs(const DeviceMoves& m, const MoveRule& rule, int round, const DeviceHubs& hubs,          \
+                    Stream stream);                                                                         \
+  /* Those that move do so; then their neighbours wait. In a refinement `outward` follows instead. */       \
+  void commit(const DeviceMoves& m, int round, Stream stream);                                              \
+  void wake(const DeviceMoves& m, int round, Stream stream);                                                \
+  void wake_of_hubs(const DeviceMoves& m, int round, const DeviceHubs& hubs, Stream stream);                \
   void emit(const DeviceLists& lists, const EmitTo& to, Stream stream);
 namespace on_cpu {
 PENSTOCK_LEVEL_STEPS

@@ -126,8 +126,7 @@ __device__ void each_piece(const DeviceLists& lists, const DeviceHubs& hubs, F&&
 }
 
 template <Access A>
-__global__ void __launch_bounds__(kThreads)
-    fill_hub_tables(DeviceMoves m, MoveRule rule, DeviceHubs hubs) {
+__global__ void __launch_bounds__(kThreads) fill_hub_tables(DeviceMoves m, MoveRule rule, DeviceHubs hubs) {
   each_piece(m.lists, hubs, [&](std::int64_t h, Index v, Offset first, Offset last) {
     if (!m.looks_at(rule, v)) return;
     const auto at = hubs.table[h];

@@ -67,7 +67,8 @@ struct DevicePartition {
   Array<Index> labels;         // vertices of the level, as names of communities
   Array<std::int64_t> totals;  // the degrees of each community
   std::int64_t moved = 0;
-  std::int64_t inside = 0;  // of a refinement: what edges within the communities weighed when it began, from both ends
+  std::int64_t inside =
+      0;  // of a refinement: what edges within the communities weighed when it began, from both ends
 };
 /// Passes over the vertices of a level, each of which is alone at first, or in the community that `start` names after a vertex.
 /// `rule.seed` is that of the level.

@@ -12,7 +12,7 @@ namespace penstock::community {
 namespace {
 
 constexpr std::int64_t kHubSlotBytes = sizeof(Index) + sizeof(std::int64_t);
-constexpr int kRefiningPasses = 2;        // those who met others of their round look once more
+constexpr int kRefiningPasses = 2;            // those who met others of their round look once more
 constexpr std::int64_t kMostArena = 1 << 23;  // slots for hubs
 
 /// The vertices of a level by class; those with long lists are known to the host, too.

@@ -23,6 +23,9 @@ struct HostAtomics {
            !std::atomic_ref(x).compare_exchange_weak(known, value, std::memory_order_relaxed))
       continue;
   }
+  static void add(std::int64_t& x, std::int64_t value) {
+    std::atomic_ref(x).fetch_add(value, std::memory_order_relaxed);
+  }
   static void set_bits(std::uint32_t& x, std::uint32_t bits) {
     std::atomic_ref(x).fetch_or(bits, std::memory_order_relaxed);
   }

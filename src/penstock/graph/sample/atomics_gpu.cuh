@@ -13,6 +13,9 @@ struct DeviceAtomics {
     // Most vertices that are found many times have a smaller number by then.
     if (value < load(x)) atomicMin(reinterpret_cast<long long*>(&x), static_cast<long long>(value));
   }
+  __device__ static void add(std::int64_t& x, std::int64_t value) {
+    atomicAdd(reinterpret_cast<Word*>(&x), Word(value));
+  }
   __device__ static void set_bits(std::uint32_t& x, std::uint32_t bits) { atomicOr(&x, bits); }
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "penstock/core/error.hpp"
+#include "penstock/graph/sample/atomics.hpp"
 #include "penstock/graph/sample/gather_steps.hpp"
 
 namespace penstock::graph {
@@ -37,7 +38,8 @@ bool sort_numbers(std::uint32_t* keys, std::uint32_t* other_keys, std::uint32_t*
 }
 
 template <class Id>
-RowOrder order_of(const FeatureRows& features, const Id* ids, std::int64_t n, Stream stream) {
+RowOrder order_of(const FeatureRows& features, const Id* ids, std::int64_t n, const std::int32_t* slot_of,
+                  Stream stream) {
   const auto bytes = features.rows * features.stride;
   const bool far = place_of(features.first).memory != Memory::device;
   const auto stretches = (bytes >> kLogStretch) + 1;
@@ -47,36 +49,32 @@ RowOrder order_of(const FeatureRows& features, const Id* ids, std::int64_t n, St
   RowOrder out{allocate_scratch(kArrays * n * kKey, stream)};
   auto* const keys = static_cast<std::uint32_t*>(out.memory.get());
   auto* const rows = keys + 2 * n;
-  each(n, NumberRows<Id>{ids, features.stride, kLogStretch, keys, rows}, stream);
-  out.rows = sort_numbers(keys, keys + n, rows, rows + n, n, bits_below(stretches), stream) ? rows + n : rows;
+  each(n,
+       NumberRows<Id>{ids, features.stride, kLogStretch, {slot_of}, static_cast<std::uint32_t>(stretches), keys,
+                      rows},
+       stream);
+  const int bits = bits_below(stretches + 1);
+  out.rows = sort_numbers(keys, keys + n, rows, rows + n, n, bits, stream) ? rows + n : rows;
   return out;
 }
 
-}  // namespace
-
 template <class Id>
-void gather_rows_on(const FeatureRows& features, const Id* ids, std::int64_t n, std::byte* out,
-                    Stream stream) {
-  require(!is_capturing(stream),
-          "gather looks at its ids before it copies rows, which a stream that is being captured cannot: "
-          "gather before the capture");
-  const auto bad = find_first(n, IsOutside<Id>{ids, features.rows}, stream);
-  if (bad != kNone)
-    throw Error(Errc::invalid_argument, "ids[" + std::to_string(bad) +
-                                            "]=" + std::to_string(fetch(ids + bad, stream)) + " is outside " +
-                                            std::to_string(features.rows) + " rows of features");
-  if (features.row_bytes == 0) return;
+void copy_rows(const FeatureRows& features, const Id* ids, std::int64_t n, std::byte* out, Stream stream,
+               const HotRows* hot) {
+  const auto* const slot_of = hot ? hot->slot_of() : nullptr;
   const auto together =
       reinterpret_cast<std::uintptr_t>(features.first) | reinterpret_cast<std::uintptr_t>(out) |
       static_cast<std::uintptr_t>(features.row_bytes) | static_cast<std::uintptr_t>(features.stride);
-  const auto order = order_of(features, ids, n, stream);
+  const auto order = order_of(features, ids, n, slot_of, stream);
   const auto copy = [&]<class Word>(Word) {
     constexpr auto kWord = static_cast<std::int64_t>(sizeof(Word));
     const auto words = features.row_bytes / kWord;
     const int log = log_threads_of(words);
     each(n << log,
          CopyRowWords<Word, Id>{reinterpret_cast<const Word*>(features.first), features.stride / kWord, words,
-                                log, ids, order.rows, reinterpret_cast<Word*>(out)},
+                                log, ids, order.rows,
+                                {slot_of, slot_of ? reinterpret_cast<const Word*>(hot->first()) : nullptr},
+                                reinterpret_cast<Word*>(out)},
          stream);
   };
   if (together % sizeof(Word16) == 0) copy(Word16{});
@@ -86,7 +84,67 @@ void gather_rows_on(const FeatureRows& features, const Id* ids, std::int64_t n, 
   else copy(std::uint8_t{});
 }
 
-template void gather_rows_on(const FeatureRows&, const std::int32_t*, std::int64_t, std::byte*, Stream);
-template void gather_rows_on(const FeatureRows&, const std::int64_t*, std::int64_t, std::byte*, Stream);
+constexpr std::int64_t kIdsOfACount = 64;
+
+}  // namespace
+
+HotRows::HotRows(const FeatureRows& features, std::span<const std::int64_t> rows, Where where)
+    : where_(where),
+      count_(std::ssize(rows)),
+      slot_of_(allocate<std::int32_t>(features.rows, device_place(where))),
+      copies_(allocate<std::byte>(count_ * features.row_bytes, device_place(where))),
+      found_(allocate<std::int64_t>(1, device_place(where))) {
+  const OwnedStream stream(where);
+  const auto there = scratch<std::int64_t>(count_, stream);
+  copy_async(there.data, rows.data(), there.bytes(), stream);
+  fill_async(slot_of_.data, 0xff, slot_of_.bytes(), stream);
+  fill_async(found_.data, 0, found_.bytes(), stream);
+  gather_rows_on(features, there.data, count_, copies_.data, stream);
+  each(count_, PlaceSlots{there.data, slot_of_.data}, stream);
+  synchronize(stream);
+}
+
+HotRows::~HotRows() {
+  try {
+    for (auto& [handle, event] : read_) synchronize(event);
+  } catch (const Error&) {  // of a GPU that has failed, which whoever waits for results is told
+  }
+}
+
+template <class Id>
+void HotRows::count(const Id* ids, std::int64_t n, Stream stream) {
+  const std::lock_guard lock(mutex_);
+  const auto calls = (n + kIdsOfACount - 1) / kIdsOfACount;
+  each_atomic<CountHotRows<Id>::template Step>(calls, stream, ids, n, calls, slot_of_.data, found_.data);
+  record(read_.try_emplace(stream.handle, where_).first->second, stream);
+  gathered_ += n;
+}
+
+HotRows::Counts HotRows::counts() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [handle, event] : read_) synchronize(event);
+  const OwnedStream stream(where_);
+  return {gathered_, fetch(found_.data, stream)};
+}
+
+template <class Id>
+void gather_rows_on(const FeatureRows& features, const Id* ids, std::int64_t n, std::byte* out, Stream stream,
+                    HotRows* hot) {
+  require(!is_capturing(stream),
+          "gather looks at its ids before it copies rows, which a stream that is being captured cannot: "
+          "gather before the capture");
+  const auto bad = find_first(n, IsOutside<Id>{ids, features.rows}, stream);
+  if (bad != kNone)
+    throw Error(Errc::invalid_argument, "ids[" + std::to_string(bad) +
+                                            "]=" + std::to_string(fetch(ids + bad, stream)) + " is outside " +
+                                            std::to_string(features.rows) + " rows of features");
+  if (features.row_bytes > 0) copy_rows(features, ids, n, out, stream, hot);
+  if (hot) hot->count(ids, n, stream);
+}
+
+template void gather_rows_on(const FeatureRows&, const std::int32_t*, std::int64_t, std::byte*, Stream,
+                             HotRows*);
+template void gather_rows_on(const FeatureRows&, const std::int64_t*, std::int64_t, std::byte*, Stream,
+                             HotRows*);
 
 }  // namespace penstock::graph

@@ -1,3 +1,4 @@
+#include "penstock/graph/sample/atomics_gpu.cuh"
 #include "penstock/graph/sample/gather_steps.hpp"
 #include "penstock/kernel/structure/steps_gpu.cuh"
 
@@ -8,6 +9,9 @@ PENSTOCK_FOR_EACH_ROW_WORD(X, std::int32_t)
 PENSTOCK_FOR_EACH_ROW_WORD(X, std::int64_t)
 X(graph::NumberRows<std::int32_t>)
 X(graph::NumberRows<std::int64_t>)
+X(graph::CountHotRows<std::int32_t>::Step<graph::DeviceAtomics>)
+X(graph::CountHotRows<std::int64_t>::Step<graph::DeviceAtomics>)
+X(graph::PlaceSlots)
 #undef X
 
 #define X(Id) \
