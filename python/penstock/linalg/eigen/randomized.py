@@ -148,7 +148,7 @@ def _finish_in_one(
     """As `_finish` for the q of A x = q r, where z are the rows (f A)^H (f A) x: q^H A is then known by one more pass.
     It is r on the rows of x, which are orthonormal, and r^-H z^H beside them."""
     f = one_pass.factor
-    q, r = tall_qr(products.times_columns(x.T))
+    q, r = tall_qr(one_pass.columns(x.T))
     r = f * r
     u, s, vh = np.linalg.svd(r)
     beside = z - (z @ x.conj().T) @ x
@@ -161,7 +161,7 @@ def _finish_in_one(
     u, s, vh = q(left[:k].conj().T), s[:k] / f, v(right[:, :k]).conj().T
     if not told:
         return u, s, vh
-    left, width = products.times_columns(vh.conj().T), len(x)
+    left, width = one_pass.columns(vh.conj().T), len(x)
     residuals = np.linalg.norm(left - u * s, axis=0)
     info = EigenInfo(
         *(method, products.passes, products.columns, width, width, 0, residuals),

@@ -89,6 +89,19 @@ class OnePass:
             made[at : at + b] = rows.get(0, len(part))
         return made
 
+    def columns(self, x: np.ndarray) -> np.ndarray:
+        """A x for the columns of x, in one pass: rows of it go home from the GPU while later ones are made."""
+        products, b = self._products, x.shape[1]
+        op = through_gpu(products, b, b, True)
+        if op is None:
+            return products.times_columns(x)
+        products.count(b)
+        rows = DeviceRows(op, lambda: 1.0, products.count, b, products.shape[1])
+        rows.put(0, x.T)
+        made = np.empty((products.shape[0], b), products.dtype)
+        rows.home(made)
+        return made
+
     def _on_cpu(self, x: np.ndarray) -> np.ndarray:
         self._products.count(len(x))
         made = np.empty((self._products.shape[1], len(x)), x.dtype)

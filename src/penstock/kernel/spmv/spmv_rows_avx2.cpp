@@ -38,7 +38,7 @@ PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 
 namespace {
 struct Avx2 {};
-}
+}  // namespace
 template <class T>
 BasisKernels<T> basis_kernels() {
   return {basis_loops::dots<Avx2, T>, basis_loops::subtract<Avx2, T>};
