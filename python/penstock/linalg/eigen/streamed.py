@@ -15,7 +15,7 @@ from penstock._plan.options import options
 from penstock.linalg.eigen.products import NEAR_ONE, Products
 from penstock.linalg.eigen.rows import DeviceRows, HostRows, Room, Rows, ThroughGpu
 
-RING = 4  # the ring's slots take this part of a GPU's budget, and rows of A x at most two thirds of that beside
+RING = 5  # the ring's three slots take this part of a GPU's budget, and rows of A x at most four slots beside
 SHARED = 8  # columns, from which on the CPU makes both products at once: threads share columns
 _SAMPLE = 65_536  # entries that are looked at, at three places
 
