@@ -80,9 +80,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=float, default=10e6)
+    parser.add_argument("--rows", type=float, default=2.5e6)
     parser.add_argument("--cols", type=float, default=100e3)
-    parser.add_argument("--per-row", type=int, default=64)
+    parser.add_argument("--per-row", type=int, default=256)
     parser.add_argument("--dtype", choices=("float32", "float64"), default="float64")
     parser.add_argument("-k", type=int, default=50)
     parser.add_argument("--iter", type=int, default=3, help="n_iter")

@@ -105,6 +105,22 @@ def penstock(problem: Problem) -> Contestant:
     return _ours("penstock", problem, True)
 
 
+def penstock_named(problem: Problem) -> Contestant:
+    """M="amg", which decides itself whether it makes levels; the set-up is within the solve."""
+    import penstock as ps
+
+    if (problem.method, problem.precond) != ("cg", "amg"):
+        raise UnsupportedError("a name decides for multigrid only")
+    a = ps.csr_array(problem.csr)
+
+    def run() -> np.ndarray:
+        x, info = ps.linalg.cg(a, problem.b, rtol=problem.rtol, M="amg", maxiter=problem.maxiter)
+        problem.iterations["penstock_named"] = info.iterations
+        return x
+
+    return Contestant("penstock_named", run, role="ours")
+
+
 def penstock_unprepared(problem: Problem) -> Contestant:
     if problem.precond == "amg":
         raise UnsupportedError("multigrid always prepares its levels")
@@ -261,6 +277,7 @@ def petsc(python: str, ranks: int, problem: Problem, multigrid: str = "") -> Ite
 
 MAKERS: dict[str, Callable[[Problem], Contestant]] = {
     "penstock": penstock,
+    "penstock_named": penstock_named,
     "penstock_unprepared": penstock_unprepared,
     "penstock_blocks": penstock_blocks,
     "scipy": scipy,

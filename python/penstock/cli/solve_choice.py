@@ -9,14 +9,13 @@ import numpy as np
 
 from penstock.cli import ui
 from penstock.linalg import _names
+from penstock.linalg._named import by_name
 
 # block_cg is for several right-hand sides.
 METHODS = ("auto", *(name for name in _names.METHODS if name != "block_cg"))
 RESTARTED = tuple(name for name, one in _names.METHODS.items() if one.kept)
 PRECONDITIONERS = ("auto", "none", *_names.PRECONDITIONERS)
 SYMMETRIC = ("cg", "pipecg", "minres")  # they take a symmetric positive definite M
-# An incomplete factor that breaks down mostly exists a little off: bcsstk18 takes 431 iterations with a hundredth.
-SHIFTS = (0.0, 1e-2, 1e-1)
 MOST_ITERATIONS = 5000  # by default: what converges at all mostly does so in fewer
 
 
@@ -46,6 +45,8 @@ def make(name: str, a: Any, shift: float, blocks: int | None) -> Any:
     if name == "block_jacobi":
         inner = "lu" if blocks is None else "ilu"
         return ps.linalg.BlockJacobi(a, blocks=blocks, inner=inner, shift=shift)
+    if name == "amg" and not shift:
+        return by_name(name, a, a.dtype)
     return _names.preconditioner_named(name)(a, **({"shift": shift} if shift else {}))
 
 
@@ -64,7 +65,7 @@ def choose(a: Any, method: str, precond: str, shift: float, blocks: int | None) 
     if precond != "auto":
         return Choice(method, precond, shift, make(precond, a, shift, blocks), why, [], real)
     first = "ic0" if method in SYMMETRIC else "ilu0"
-    factors = [(first, s) for s in ((shift,) if shift else SHIFTS)] if real else []
+    factors = [(first, s) for s in ((shift,) if shift else _names.SHIFTS)] if real else []
     tried: list[str] = []
     for name, by in (*factors, ("jacobi", 0.0)):
         try:

@@ -41,6 +41,8 @@ class SolveInfo(int):
         algorithm, at least.
     vectors : str
         Whose memory the vectors were in: "cpu", or "gpu 0"; "cpu: ..." where a GPU had no room for them and M, and why.
+    preconditioner : str
+        What M="amg" made in the place of levels, and why; empty otherwise.
     resumed : int
         The iteration at which a checkpoint was taken up (`ps.dist.linalg`); 0 otherwise.
     columns : tuple of SolveInfo
@@ -62,6 +64,7 @@ class SolveInfo(int):
     resumed: int
     columns: tuple[SolveInfo, ...]
     inner_iterations: tuple[int, ...] = ()
+    preconditioner: str = ""
 
     @property
     def converged(self) -> bool:

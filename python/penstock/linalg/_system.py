@@ -11,8 +11,8 @@ from penstock._matrix.csr import csr_array
 from penstock._product.gpu_vectors import device_operator
 from penstock.linalg._diagnosis import explained
 from penstock.linalg._info import SolveInfo, join, make_info
+from penstock.linalg._named import by_name
 from penstock.linalg._operators import as_matrix, as_op
-from penstock.linalg.preconditioners import by_name
 
 
 def preconditioner(m: Any, a: Any, n: int, dtype: np.dtype) -> Any:
@@ -85,6 +85,7 @@ class System:
                 method, self.op, self._m_op, rhs, x, 1, settings
             )
             info = make_info(told[0], self.op)
+        info.preconditioner = getattr(self.m, "chosen", "")
         return explained(info, self.a, method, rhs, x)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from penstock._arrays.convert import as_array
-from penstock.linalg import _on_gpu
+from penstock.linalg import _cg_by_jacobi, _on_gpu
+from penstock.linalg._amg.one_level import far_from_constants
 from penstock.linalg._checks import count, guess, limits_of, require_callable, vector
 from penstock.linalg._info import SolveInfo, renumbered
 from penstock.linalg._operators import as_matrix, require_square, vector_dtype
@@ -40,6 +41,17 @@ def _solve(
     rhs = vector(b_array, n, dtype, "b", many)
     # A Jacobi-like name needs entries, and everything is checked before long work begins.
     limits = limits_of(rtol, atol, maxiter, n, restart)
+    if (
+        method == "cg"
+        and rhs.ndim == 1
+        and isinstance(M, str)
+        and M == "amg"
+        and not isinstance(x0, str)
+    ):
+        far = far_from_constants(a, dtype)
+        if far is not None:
+            x = guess(x0, rhs, None, many)
+            return x, _cg_by_jacobi.solve(a, dtype, rhs, x, limits, callback, far, prepare)
     system = System(a, M, dtype, prepare)
     x = guess(x0, rhs, system.m, many)
     return x, system.solve(method, rhs, x, limits, callback)
@@ -116,7 +128,8 @@ def cg(
         At most this many iterations; 10 n where it is None.
     M : preconditioner, optional
         Near the inverse of A, symmetric positive definite: an object of this package (Jacobi, IC0 ...), its name
-        ("jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev", "amg"), a matrix, or anything with shape and matvec
+        ("jacobi", "block_jacobi", "ilu0", "ic0", "chebyshev", "amg": `info.preconditioner` says where it took one
+        level, as more would not help), a matrix, or anything with shape and matvec
         (a LinearOperator, pyamg's aspreconditioner()).
     callback : function of x, called after each iteration, optional
         x is the solver's own array, which changes: copy it to keep it.

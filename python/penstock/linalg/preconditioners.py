@@ -13,7 +13,7 @@ from penstock import _core
 from penstock._arrays.convert import VALUE_TYPES
 from penstock._matrix.csr import csr_array
 from penstock.linalg._diagnosis import empty_row, not_finite
-from penstock.linalg._names import PRECONDITIONERS, preconditioner_named
+from penstock.linalg._names import PRECONDITIONERS
 from penstock.linalg._operators import (
     as_matrix,
     as_op,
@@ -351,12 +351,3 @@ def spectrum(
     high = ESTIMATE_MARGIN * float(found[-1])
     low = max(high / INTERVAL, float(found[0]) / ESTIMATE_MARGIN)
     return min(low, 0.9 * high), high
-
-
-def by_name(name: str, a: Any, dtype: np.dtype) -> Preconditioner:
-    """The preconditioner that M=name stands for, with its defaults. Complex vectors of a real matrix meet a
-    real M part by part, where M is of a kind that is real."""
-    kind = PRECONDITIONERS.get(name)
-    if kind is not None and not (kind.complex or is_complex(a)):
-        dtype = np.zeros(0, dtype).real.dtype
-    return preconditioner_named(name)(a, dtype=dtype)

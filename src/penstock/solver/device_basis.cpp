@@ -104,6 +104,18 @@ void DeviceBasis<T>::multiply_block(
 }
 
 template <class T>
+void DeviceBasis<T>::beside_one_another(
+    std::int64_t from, std::int64_t count,
+    const std::function<void(DenseView<const T> x, Stream stream)>& apply) {
+  require(0 <= from && 0 < count && from + count <= rows(), "beside_one_another: rows that are not there");
+  const auto x = taken<T>(rows_.n * count, device_place(where()));
+  relayout(RawDense{x.data, count, 1}, RawDense{rows_.row(from), 1, rows_.stride}, rows_.n, count, sizeof(T),
+           stream_.get());
+  apply({x.data, rows_.n, count, count, 1}, stream_.get());
+  synchronize(stream_.get());  // the memory goes
+}
+
+template <class T>
 void DeviceBasis<T>::scale(std::int64_t at, double by) {
   T* const row = rows_.row(at);
   penstock::sweep(rows_.n, KrylovScale<T>{.in = {row}, .out = {row}, .scale = static_cast<T>(by)}, no_sums_,

@@ -36,6 +36,9 @@ class DeviceBasis {
   /// X and Y with a vector a column, row-major, and has done its work on the basis' stream when it returns.
   void multiply_block(std::int64_t from, std::int64_t to, std::int64_t count, double factor,
                       const std::function<void(DenseView<const T> x, DenseView<T> y, Stream stream)>& apply);
+  /// apply(X, stream) for the `count` rows from `from` on as columns of a row-major X, where Y goes elsewhere.
+  void beside_one_another(std::int64_t from, std::int64_t count,
+                          const std::function<void(DenseView<const T> x, Stream stream)>& apply);
   /// Device memory that multiply_block takes beside the basis.
   static std::int64_t block_bytes(std::int64_t count, std::int64_t n) {
     return 2 * count * n * std::int64_t{sizeof(T)};

@@ -47,6 +47,22 @@ def test_blocks_of_every_width(width, dtype):
 
 
 @pytest.mark.gpu_small
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ring", [2048, 20_000, 1 << 20, 48 << 20])
+def test_rows_of_a_product_come_home(dtype, ring):
+    S = matrix(20_000, 700, 9, dtype, long=3)
+    A = ps.csr_array(S).to(ps.pinned)
+    rows = getattr(_core, f"DeviceBasis_{np.dtype(dtype).name}")(12, 700, 0)
+    x = np.random.default_rng(0).standard_normal((12, 700)).astype(dtype)
+    rows.put(0, x)
+    y = np.full((20_003, 12), np.nan, dtype)
+    told = rows.multiply_home(A._core, _core.streamed([0], 0, 3, ring), y)
+    eps = float(np.finfo(dtype).eps)
+    np.testing.assert_allclose(y, S @ x.T, atol=500 * eps * 30)
+    assert told["link_bytes"] >= y.nbytes + S.nnz * (4 + np.dtype(dtype).itemsize)
+
+
+@pytest.mark.gpu_small
 @pytest.mark.parametrize("ring", [2048, 20_000, 1 << 20])
 def test_rows_in_pieces(ring):
     check(matrix(300, 500, 6, np.float64, long=3), 9, ring, np.float64)

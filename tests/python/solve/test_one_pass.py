@@ -87,6 +87,23 @@ def test_through_a_ring_it_is_both_products(dtype, ring, pattern):
         assert told["copied_bytes"] < 1.2 * (entries + 8 * S.shape[0])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ring", ["2KiB", "16KiB", "1MiB"])
+def test_rows_of_a_product_come_home(dtype, ring):
+    S = sp.csr_array(
+        sp.vstack([np.ones((2, 300)), matrix((900, 300)), np.ones((1, 300))]).astype(dtype)
+    )
+    ps.set_num_threads(1)
+    rows = getattr(_core, f"DeviceBasis_{np.dtype(dtype).name}")(8, 300, -1)
+    x = np.random.default_rng(0).standard_normal((5, 300)).astype(dtype)
+    rows.put(0, x)
+    y = np.full((903, 5), np.nan, dtype)
+    told = rows.multiply_home(ps.csr_array(S)._core, _core.streamed([-1], 0, 3, _bytes(ring)), y)
+    ps.set_num_threads(2)
+    np.testing.assert_allclose(y, S @ x.T, atol=200 * np.finfo(dtype).eps * 20)
+    assert told["copied_bytes"] < 1.7 * S.nnz * (12 if dtype is np.float64 else 8)
+
+
 def _bytes(text):
     return {"2KiB": 2048, "16KiB": 16384, "1MiB": 1 << 20}[text]
 

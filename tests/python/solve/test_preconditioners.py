@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
+from penstock.linalg import _named
 from test_solvers import NAMES, assert_solved, general, laplacian, right_hand_side, spd
 
 from penstock import linalg
@@ -27,7 +28,7 @@ def test_pyamg_and_scipy_preconditioners():
 def test_preconditioners_in_scipy(name):
     A = laplacian(20, 20)
     b = right_hand_side(400)
-    M = linalg.preconditioners.by_name(name, A, np.dtype(float))
+    M = _named.by_name(name, A, np.dtype(float))
     assert M.shape == (400, 400) and M.dtype == np.float64 and M.nbytes > 0
     assert name.replace("_", "") in repr(M).lower()
     x, code = sla.cg(A, b, rtol=1e-9, M=M)

@@ -23,6 +23,7 @@ class SolverExplanation:
     setup_seconds : of getting ready, for a preconditioner with a name; measured_setup_seconds is what it took
     matrix_bytes, preconditioner_bytes, vector_bytes : that an iteration moves
     product : the Explanation of a product with the matrix that iterations use
+    chosen : what M="amg" made in the place of levels, and why; empty otherwise
     outer : of refinement, the Explanation of the float64 product of each outer step; else None
     """
 
@@ -37,6 +38,7 @@ class SolverExplanation:
     vector_bytes: int
     product: Explanation | None
     outer: Explanation | None
+    chosen: str = ""
 
     def __str__(self) -> str:
         with_m = "" if self.preconditioner == "none" else f" with {self.preconditioner}"
@@ -49,6 +51,8 @@ class SolverExplanation:
             f"  vectors: {human_bytes(self.vector_bytes)}",
             f"set-up: {self.setup_seconds * 1e3:.3g} ms predicted, {self.measured_setup_seconds * 1e3:.3g} ms taken",
         ]
+        if self.chosen:
+            lines.append(f"{self.preconditioner}: {self.chosen}")
         if self.product is None:
             lines.append("products are calls of an object: nothing is known of them")
         else:
@@ -103,6 +107,7 @@ def explain(
         vector_bytes=moved,
         product=product,
         outer=None if exact is None else exact.explain(),
+        chosen=getattr(m, "chosen", ""),
     )
 
 

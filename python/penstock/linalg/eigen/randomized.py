@@ -148,8 +148,11 @@ def _finish_in_one(
     """As `_finish` for the q of A x = q r, where z are the rows (f A)^H (f A) x: q^H A is then known by one more pass.
     It is r on the rows of x, which are orthonormal, and r^-H z^H beside them."""
     f = one_pass.factor
-    q, r = tall_qr(products.times_columns(x.T))
-    r = f * r
+    even = _evened(
+        x, z
+    )  # A x times this has nearly orthonormal columns, so that q is found by few passes over them
+    q, r = tall_qr(one_pass.columns(x.T @ even))
+    r = f * np.linalg.solve(even.T, r.T).T
     u, s, vh = np.linalg.svd(r)
     beside = z - (z @ x.conj().T) @ x
     beside -= (beside @ x.conj().T) @ x
@@ -161,13 +164,22 @@ def _finish_in_one(
     u, s, vh = q(left[:k].conj().T), s[:k] / f, v(right[:, :k]).conj().T
     if not told:
         return u, s, vh
-    left, width = products.times_columns(vh.conj().T), len(x)
+    left, width = one_pass.columns(vh.conj().T), len(x)
     residuals = np.linalg.norm(left - u * s, axis=0)
     info = EigenInfo(
         *(method, products.passes, products.columns, width, width, 0, residuals),
         *(products.streams, time.perf_counter() - begin, where),
     )
     return u, s, vh, info
+
+
+def _evened(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """The inverse of the Cholesky factor of x^H z, or 1 where it has none."""
+    gram = x.conj() @ z.T
+    try:
+        return np.linalg.inv(np.linalg.cholesky((gram + gram.conj().T) / 2).conj().T)
+    except np.linalg.LinAlgError:
+        return np.eye(len(x), dtype=x.dtype)
 
 
 def _leading(space: Krylov, width: int) -> np.ndarray:

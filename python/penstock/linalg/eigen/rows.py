@@ -151,6 +151,10 @@ class DeviceRows:
         else:
             self._rows.multiply(self._op, old, new, self._factor())
 
+    def home(self, y: np.ndarray) -> None:
+        """y = A times as many rows as it has columns, for a ThroughGpu's A."""
+        self._rows.multiply_home(self._op.matrix, self._op.ring, y)
+
     def _extended(
         self, size: int, b: int, near: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -141,7 +141,7 @@ def largest(
             raise no_convergence(found)
         right, restarts = found.vectors, found.restarts
     if one_pass:
-        u, s, vh = on_columns(products, right, k)
+        u, s, vh = on_columns(one_pass, right, k)
         residuals = one_pass.residuals(s, vh)
         return u, s, vh, residuals, restarts, b, kept, vectors_on
     u, s, vh = on_subspace(there, right, k)
@@ -165,10 +165,10 @@ def on_subspace(times: Any, right: np.ndarray, k: int) -> tuple[np.ndarray, np.n
 
 
 def on_columns(
-    products: Products, right: np.ndarray, k: int
+    one_pass: OnePass, right: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`on_subspace` of a matrix with many rows."""
-    q, r = tall_qr(products.times_columns(right.T))
+    q, r = tall_qr(one_pass.columns(right.T))
     u, s, vh = np.linalg.svd(r, full_matrices=False)
     return q(u[:, :k][:, ::-1]), np.ascontiguousarray(s[:k][::-1]), vh[:k][::-1] @ right.conj()
 

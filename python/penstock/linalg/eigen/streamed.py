@@ -15,7 +15,7 @@ from penstock._plan.options import options
 from penstock.linalg.eigen.products import NEAR_ONE, Products
 from penstock.linalg.eigen.rows import DeviceRows, HostRows, Room, Rows, ThroughGpu
 
-RING = 4  # the ring's slots take this part of a GPU's budget, and rows of A x at most two thirds of that beside
+RING = 5  # the ring's three slots take this part of a GPU's budget, and rows of A x at most four slots beside
 SHARED = 8  # columns, from which on the CPU makes both products at once: threads share columns
 _SAMPLE = 65_536  # entries that are looked at, at three places
 
@@ -87,6 +87,19 @@ class OnePass:
             rows.put(0, part)
             rows.multiply(0, 0, len(part))
             made[at : at + b] = rows.get(0, len(part))
+        return made
+
+    def columns(self, x: np.ndarray) -> np.ndarray:
+        """A x for the columns of x, in one pass: rows of it go home from the GPU while later ones are made."""
+        products, b = self._products, x.shape[1]
+        op = through_gpu(products, b, b, True)
+        if op is None:
+            return products.times_columns(x)
+        products.count(b)
+        rows = DeviceRows(op, lambda: 1.0, products.count, b, products.shape[1])
+        rows.put(0, x.T)
+        made = np.empty((products.shape[0], b), products.dtype)
+        rows.home(made)
         return made
 
     def _on_cpu(self, x: np.ndarray) -> np.ndarray:

@@ -8,17 +8,22 @@ import numpy as np
 
 from penstock.linalg.eigen import basis
 
+_EVEN = 3.0  # the condition up to which one factor is enough
 _DIGITS = 100  # of the square root of the precision: the least diagonal of a Cholesky factor
 
 
 def tall_qr(image: np.ndarray) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """image = Q R: a function that gives Q y for a small y, and R. Cholesky's factors of image^H image, twice, as once
-    leaves the condition's square; Householder's reflections where that has too few digits. ValueError for NaN."""
+    """image = Q R: a function that gives Q y for a small y, and R. ValueError for NaN.
+
+    By Cholesky's factors of image^H image, twice where columns are not nearly orthonormal, as once leaves the square of
+    the condition; by Householder's reflections where that has too few digits."""
     first = _cholesky(image)
     if first is None:
         basis.require_finite(image)
         q, r = np.linalg.qr(image)
         return q.__matmul__, r
+    if np.linalg.cond(first) < _EVEN:
+        return lambda y: image @ np.linalg.solve(first, y), first
     half = image @ np.linalg.inv(first)
     second = _cholesky(half)
     if second is None:

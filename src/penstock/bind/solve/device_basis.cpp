@@ -75,6 +75,37 @@ nb::object multiply_streamed(DeviceBasis<T>& basis, const Matrix& a, const AnySc
   return as_event(trace, true);
 }
 
+template <class T, class V>
+bool try_home(DeviceBasis<T>& basis, const Matrix& m, const Streamed& settings, const HostRows<T>& y,
+              Trace& trace) {
+  const auto* a = std::get_if<Csr<V>>(&m.unread());
+  if (!a) return false;
+  const auto rows = static_cast<std::int64_t>(y.shape(0)), count = static_cast<std::int64_t>(y.shape(1));
+  require(a->cols == basis.columns() && a->rows == rows,
+          "multiply_home: the basis, A and y do not belong together");
+  m.guard().look();
+  const nb::gil_scoped_release release;
+  basis.beside_one_another(0, count, [&](DenseView<const T> x, Stream stream) {
+    stream_home<T, V>(*a, x, {y.data(), rows, count, count, 1}, settings, stream, trace);
+  });
+  return true;
+}
+
+template <class T>
+nb::object multiply_home(DeviceBasis<T>& basis, const Matrix& a, const AnySchedule& schedule,
+                         const HostRows<T>& y) {
+  const auto* settings = std::get_if<Streamed>(&schedule.value);
+  require(settings, "multiply_home: give a streamed schedule of one device");
+  Trace trace;
+  bool done =
+      try_home<T, One>(basis, a, *settings, y, trace) || try_home<T, float>(basis, a, *settings, y, trace);
+  if constexpr (std::is_same_v<T, double>) done = done || try_home<T, double>(basis, a, *settings, y, trace);
+  if (!done)
+    throw Error(Errc::not_compiled,
+                "multiply_home: no kernel for these vectors and the values of this matrix");
+  return as_event(trace, true);
+}
+
 template <class T>
 void bind_basis(nb::module_& m, const char* name) {
   using Basis = DeviceBasis<T>;
@@ -121,6 +152,9 @@ void bind_basis(nb::module_& m, const char* name) {
            "Rows new, ... = factor A, or with `normal` factor^2 A^T A, times rows old, ..., A streamed once "
            "through "
            "the basis' device; returns what the product did")
+      .def(
+          "multiply_home", multiply_home<T>, nb::arg("a"), nb::arg("schedule"), nb::arg("y").noconvert(),
+          "Columns of y, in host memory, = A times the first rows, A streamed once through the basis' device")
       .def(
           "orthogonalise",
           [](Basis& basis, std::int64_t count, std::int64_t near, std::int64_t at) {

@@ -9,16 +9,16 @@
 #include <type_traits>
 #include <vector>
 
+#include "penstock/core/config.hpp"
+#include "penstock/core/cpu_features.hpp"
 #include "penstock/core/parallel.hpp"
+#include "penstock/kernel/basis/basis_loops.hpp"
 
 namespace penstock {
 namespace {
 
 constexpr std::int64_t kBasisBlock = 2048;                   // columns that a thread claims
 constexpr std::int64_t kBasisAlone = std::int64_t{1} << 16;  // entries up to which one thread is faster
-constexpr std::int64_t kBasisRows =
-    4;  // that meet a vector at once, so that it is read and written less often
-constexpr int kBasisLanes = 16;
 
 template <class T>
 inline constexpr bool complex_entry = !std::is_floating_point_v<T>;
@@ -31,84 +31,81 @@ void basis_columns(std::int64_t n, std::int64_t rows, F&& f) {
   for (std::int64_t first = 0; first < n; first += kBasisBlock) body(first, std::min(n, first + kBasisBlock));
 }
 
-/// The sum of conj(q) v
+struct Baseline {};
+
+/// The fastest loops for this CPU.
 template <class T>
-T dot_of_rows(const T* q, const T* v, std::int64_t n) {
+BasisKernels<T> basis_kernels() {
+  if constexpr (kSimdFamily == SimdFamily::x86)
+    if (simd_level() != Simd::scalar) return avx2::basis_kernels<T>();
+  return {basis_loops::dots<Baseline, T>, basis_loops::subtract<Baseline, T>};
+}
+
+/// out[i * step] = the sum of conj(q_i) v
+template <class T>
+void dots_of_rows(const VectorRows<const T>& q, const T* v, std::int64_t first, std::int64_t n, T* out,
+                  std::int64_t step) {
   if constexpr (complex_entry<T>) {
     using Real = typename T::value_type;
-    const auto* p = reinterpret_cast<const Real*>(q);
-    const auto* w = reinterpret_cast<const Real*>(v);
-    Real re[2] = {}, im[2] = {};
-    for (std::int64_t j = 0; j < 2 * n; j += 2) {
-      re[0] += p[j] * w[j], re[1] += p[j + 1] * w[j + 1];
-      im[0] += p[j] * w[j + 1], im[1] += p[j + 1] * w[j];
+    for (std::int64_t i = 0; i < q.count; ++i) {
+      const auto* p = reinterpret_cast<const Real*>(q.row(i) + first);
+      const auto* w = reinterpret_cast<const Real*>(v);
+      Real re[2] = {}, im[2] = {};
+      for (std::int64_t j = 0; j < 2 * n; j += 2) {
+        re[0] += p[j] * w[j], re[1] += p[j + 1] * w[j + 1];
+        im[0] += p[j] * w[j + 1], im[1] += p[j + 1] * w[j];
+      }
+      out[i * step] = T(re[0] + re[1], im[0] - im[1]);
     }
-    return T(re[0] + re[1], im[0] - im[1]);
   } else {
-    T s[kBasisLanes] = {}, rest = 0;
-    std::int64_t j = 0;
-    for (; j + kBasisLanes <= n; j += kBasisLanes)
-      for (int l = 0; l < kBasisLanes; ++l) s[l] += q[j + l] * v[j + l];
-    for (; j < n; ++j) rest += q[j] * v[j];
-    for (const T part : s) rest += part;
-    return rest;
+    static const auto kernel = basis_kernels<T>().dots;
+    if (q.count) kernel(q.data + first, q.stride, q.count, v, n, out, step);
   }
 }
 
-/// v -= the sum of f[r * step] q_r over R rows
-template <class T, int R>
-void subtract_rows(const T* q, std::int64_t stride, const T* f, std::int64_t step, T* __restrict v,
+/// v -= the sum of f[i * step] q_i
+template <class T>
+void subtract_rows(const VectorRows<const T>& q, const T* f, std::int64_t step, T* v, std::int64_t first,
                    std::int64_t n) {
   if constexpr (complex_entry<T>) {
     using Real = typename T::value_type;
     auto* w = reinterpret_cast<Real*>(v);
-    for (int r = 0; r < R; ++r) {
-      const T by = -f[r * step];
+    for (std::int64_t i = 0; i < q.count; ++i) {
+      const T by = -f[i * step];
       const Real a = by.real(), b = by.imag();
-      const auto* p = reinterpret_cast<const Real*>(q + r * stride);
+      const auto* p = reinterpret_cast<const Real*>(q.row(i) + first);
       for (std::int64_t j = 0; j < 2 * n; j += 2) {
         w[j] += a * p[j] - b * p[j + 1];
         w[j + 1] += a * p[j + 1] + b * p[j];
       }
     }
   } else {
-    T by[R];
-    for (int r = 0; r < R; ++r) by[r] = -f[r * step];
-    for (std::int64_t j = 0; j < n; ++j) {
-      T sum = v[j];
-      for (int r = 0; r < R; ++r) sum += by[r] * q[r * stride + j];
-      v[j] = sum;
-    }
+    static const auto kernel = basis_kernels<T>().subtract;
+    if (q.count) kernel(q.data + first, q.stride, q.count, f, step, v, n);
   }
 }
 
 /// The sum of abs(v)^2
 template <class T>
 double square_of_row(const T* v, std::int64_t n) {
-  return static_cast<double>(std::real(dot_of_rows(v, v, n)));
+  T square = 0;
+  dots_of_rows<T>({v, 1, n, n}, v, 0, n, &square, 1);
+  return static_cast<double>(std::real(square));
 }
 
 /// v_c -= the sum over i of f[i * v.count + c] q_i, in columns [first, first + n)
 template <class T>
 void subtract_columns(const VectorRows<const T>& q, const T* f, const VectorRows<T>& v, std::int64_t first,
                       std::int64_t n) {
-  const auto step = v.count;
-  std::int64_t i = 0;
-  for (; i + kBasisRows <= q.count; i += kBasisRows)
-    for (std::int64_t c = 0; c < step; ++c)
-      subtract_rows<T, kBasisRows>(q.row(i) + first, q.stride, f + i * step + c, step, v.row(c) + first, n);
-  for (; i < q.count; ++i)
-    for (std::int64_t c = 0; c < step; ++c)
-      subtract_rows<T, 1>(q.row(i) + first, q.stride, f + i * step + c, step, v.row(c) + first, n);
+  for (std::int64_t c = 0; c < v.count; ++c) subtract_rows<T>(q, f + c, v.count, v.row(c) + first, first, n);
 }
 
 /// part[i * v.count + c] = the inner product of q_i and v_c in columns [first, first + n)
 template <class T>
 void dots_of_columns(const VectorRows<const T>& q, const VectorRows<const T>& v, T* part, std::int64_t first,
                      std::int64_t n) {
-  for (std::int64_t i = 0; i < q.count; ++i)
-    for (std::int64_t c = 0; c < v.count; ++c)
-      part[i * v.count + c] = dot_of_rows(q.row(i) + first, v.row(c) + first, n);
+  for (std::int64_t c = 0; c < v.count; ++c)
+    dots_of_rows<T>(q, v.row(c) + first, first, n, part + c, v.count);
 }
 
 /// What a block of columns found, of `each` numbers, added up in the blocks' order

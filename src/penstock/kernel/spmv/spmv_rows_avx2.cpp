@@ -3,6 +3,7 @@
 // few instructions of a loop count. Before, one loop with row numbers looked in each row whether to prefetch; where a cache holds
 // the matrix this one takes 0.84 of the time for half of G2_circuit (4.4 entries a row) and for 2-D and 3-D Laplacians, 0.89 for
 // rows of 5 to 7 entries whose lengths are random and for half of t2dah_e (Zen 5).
+#include "penstock/kernel/basis/basis_loops.hpp"
 #include "penstock/kernel/quads_avx2.hpp"
 #include "penstock/kernel/spmv/spmv_rows.hpp"
 
@@ -34,5 +35,15 @@ void rows(const RowsArgs<T, V>& p) {
 #define X(T, V) template void rows<T, V>(const RowsArgs<T, V>&);
 PENSTOCK_FOR_EACH_ROWS_KERNEL(X)
 #undef X
+
+namespace {
+struct Avx2 {};
+}  // namespace
+template <class T>
+BasisKernels<T> basis_kernels() {
+  return {basis_loops::dots<Avx2, T>, basis_loops::subtract<Avx2, T>};
+}
+template BasisKernels<float> basis_kernels<float>();
+template BasisKernels<double> basis_kernels<double>();
 
 }  // namespace penstock::avx2

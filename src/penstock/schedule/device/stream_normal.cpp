@@ -1,9 +1,11 @@
 #include "penstock/schedule/device/stream_normal.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/parallel.hpp"
 #include "penstock/core/reuse.hpp"
 #include "penstock/kernel/spmm/sddmm.hpp"
 #include "penstock/kernel/spmm/spmm_gpu.hpp"
@@ -12,6 +14,8 @@
 
 namespace penstock {
 namespace {
+
+constexpr std::int64_t kHomeRows = 4096;  // that a thread takes from where they have landed
 
 /// Blocks that fit a slot, and whose rows of A X, `row_bytes` each, take kNormalSlots slots at most.
 template <class V>
@@ -112,9 +116,78 @@ void stream_normal(const Csr<V>& a, DenseView<const T> x, DenseView<T> z, double
   });
 }
 
-#define X(T, V)                                                                              \
-  template void stream_normal<T, V>(const Csr<V>&, DenseView<const T>, DenseView<T>, double, \
-                                    const Streamed&, Stream, Trace&);
+template <class T, class V>
+void stream_home(const Csr<V>& a, DenseView<const T> x, DenseView<T> y, const Streamed& settings,
+                 Stream stream, Trace& trace) {
+  using S = PlusTimes<T>;
+  require(x.rows == a.cols && y.rows == a.rows && x.cols == y.cols && x.row_major() && y.row_major() &&
+              y.row_step == y.cols,
+          "stream_home: X and Y are row-major and fit the matrix");
+  require(settings.devices.size() == 1 && settings.devices[0] == stream.where &&
+              (stream.where.is_gpu() || host_rings(settings) == 1),
+          "stream_home: the schedule names the stream's device alone, and has one ring");
+  check_matrix(settings, a);
+  trace = {.schedule = "streamed", .kernel = "merge_path"};
+  trace.kernel_bytes = least_bytes(a, std::int64_t(sizeof(T)) * x.cols, false);
+  const ScopedTimer timer(&trace.seconds);
+  if (y.rows == 0 || y.cols == 0) return;
+  const OwnedEvent ready(stream.where);
+  record(ready, stream);
+  const auto blocks = normal_blocks(a, settings, y.cols * std::int64_t(sizeof(T)));
+  std::int64_t most = 1;
+  for (const auto& b : blocks) most = std::max(most, b.piece ? 1 : b.rows);
+  const auto place = stream.where.is_gpu() ? Place{Memory::pinned} : Place{};
+  const auto staged = reuse_bytes(2 * most * y.cols * std::int64_t(sizeof(T)), place);
+  const Products<T> some(2 * most, y.cols, stream);
+  drive_rings<V>(a, blocks, settings, trace, [&](Ring<V>& ring, Stream compute, Trace& mine) {
+    const OwnedStream home(stream.where);
+    const OwnedEvent made[2] = {OwnedEvent(stream.where), OwnedEvent(stream.where)};
+    const OwnedEvent landed[2] = {OwnedEvent(stream.where), OwnedEvent(stream.where)};
+    const RowBlock* waiting[2] = {nullptr, nullptr};
+    const auto stage = [&](int side) { return static_cast<T*>(staged.get()) + side * most * y.cols; };
+    const auto land = [&](int side) {
+      const auto* b = std::exchange(waiting[side], nullptr);
+      if (!b) return;
+      synchronize(landed[side]);
+      parallel_ranges(b->rows, kHomeRows, [&](std::int64_t first, std::int64_t last) {
+        std::copy_n(stage(side) + first * y.cols, (last - first) * y.cols,
+                    y.data + (b->first_row + first) * y.cols);
+      });
+    };
+    wait(compute, ready);
+    int side = 0;
+    each_tile<V>(ring, compute, mine, [&](const Tile<V>& tile) {
+      const auto& b = tile.block;
+      const auto number = at(tile.number);
+      const auto same = [&](std::size_t i) {
+        return i < blocks.size() && b.piece && blocks[i].piece && blocks[i].first_row == b.first_row;
+      };
+      const bool goes_on = number > 0 && same(number - 1);
+      if (!goes_on) {
+        side = 1 - side;
+        land(side);
+        wait(compute, landed[side]);
+      }
+      const auto rows = some.rows(side * most, b.rows);
+      spmm_on<S, V>(tile.view, x, rows, {.alpha = T(1), .beta = T(goes_on)}, compute);
+      if (same(number + 1)) return;
+      record(made[side], compute);
+      wait(home, made[side]);
+      const auto bytes = b.rows * y.cols * std::int64_t(sizeof(T));
+      copy_async(stage(side), rows.data, bytes, home);
+      record(landed[side], home);
+      if (stream.where.is_gpu()) mine.link_bytes += bytes;
+      waiting[side] = &blocks[number];
+    });
+    land(0), land(1);
+  });
+}
+
+#define X(T, V)                                                                                             \
+  template void stream_normal<T, V>(const Csr<V>&, DenseView<const T>, DenseView<T>, double,                \
+                                    const Streamed&, Stream, Trace&);                                       \
+  template void stream_home<T, V>(const Csr<V>&, DenseView<const T>, DenseView<T>, const Streamed&, Stream, \
+                                  Trace&);
 PENSTOCK_FOR_EACH_REAL_BLOCK(X)
 #undef X
 

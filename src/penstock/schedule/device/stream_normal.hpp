@@ -16,4 +16,10 @@ void stream_normal(const Csr<V>& a, DenseView<const T> x, DenseView<T> z, double
 
 inline constexpr std::int64_t kNormalSlots = 2;
 
+/// Y = A X where X is in the memory of one GPU, as above, and Y, row-major without gaps, in host memory: its rows travel home
+/// while later blocks come, so that the GPU never holds more of Y than 2 kNormalSlots slots.
+template <class T, class V>
+void stream_home(const Csr<V>& a, DenseView<const T> x, DenseView<T> y, const Streamed& settings,
+                 Stream stream, Trace& trace);
+
 }  // namespace penstock
