@@ -1,12 +1,16 @@
 #include "penstock/core/reserve.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "penstock/core/error.hpp"
+#include "penstock/core/locks.hpp"
 
 namespace penstock {
 namespace {
@@ -20,12 +24,11 @@ constexpr std::int64_t kSmall = 1 << 20;
 struct Reservation::Pages {
   std::byte* first = nullptr;
   std::size_t bytes = 0;
-  explicit Pages(std::int64_t wanted);
+  bool kept;  // for a later reservation, when these are freed
+  Pages(std::int64_t wanted, bool keep);
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
-  ~Pages() {
-    if (bytes > 0) munmap(first, bytes);
-  }
+  ~Pages();
   void shrink(std::size_t to) {
     to = (to + kHugePage - 1) / kHugePage * kHugePage;
     if (to >= bytes) return;
@@ -34,7 +37,64 @@ struct Reservation::Pages {
   }
 };
 
-Reservation::Pages::Pages(std::int64_t wanted) {
+namespace {
+
+/// Pages of results that were freed. A fresh page costs a fault and its zeroing, a fifth of the product of two matrices with few
+/// entries a row. A later reservation has these moved to its begin; only the addresses after them are new. The system may take the
+/// pages back when it needs memory. It lives until the process ends, because results may be freed by then.
+struct KeptPages {
+  struct Block {
+    std::byte* first = nullptr;
+    std::size_t bytes = 0;
+  };
+  static constexpr std::size_t kMost = 8;  // columns and values of four results
+  static constexpr std::size_t kShare = 16;
+  std::mutex lock;
+  std::vector<Block> blocks;  // oldest first
+  std::size_t bytes = 0;
+
+  static KeptPages& all() {
+    static auto* kept = new KeptPages;
+    return *kept;
+  }
+  bool keep(Block block) noexcept {
+    static const auto most = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                             static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / kShare;
+    if (block.bytes > most) return false;
+    const auto guard = lock_soon(lock);
+    if (!guard) return false;
+    while (!blocks.empty() && (bytes + block.bytes > most || blocks.size() >= kMost)) {
+      munmap(blocks.front().first, blocks.front().bytes);
+      bytes -= blocks.front().bytes;
+      blocks.erase(blocks.begin());
+    }
+    try {
+      blocks.push_back(block);
+    } catch (...) {  // there is no memory for the list
+      return false;
+    }
+    madvise(block.first, block.bytes, MADV_FREE);
+    bytes += block.bytes;
+    return true;
+  }
+  /// The largest block of at most so many bytes
+  Block take(std::size_t most) {
+    const auto guard = lock_soon(lock);
+    auto best = blocks.end();
+    if (guard)
+      for (auto b = blocks.begin(); b != blocks.end(); ++b)
+        if (b->bytes <= most && (best == blocks.end() || b->bytes >= best->bytes)) best = b;
+    if (best == blocks.end()) return {};
+    const auto found = *best;
+    blocks.erase(best);
+    bytes -= found.bytes;
+    return found;
+  }
+};
+
+}  // namespace
+
+Reservation::Pages::Pages(std::int64_t wanted, bool keep) : kept(keep) {
   bytes = (static_cast<std::size_t>(wanted) + kHugePage - 1) / kHugePage * kHugePage;
   // NORESERVE: the system does not set memory aside for the bound, so that it may exceed the memory of the machine.
   void* p = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,
@@ -48,6 +108,18 @@ Reservation::Pages::Pages(std::int64_t wanted) {
   if (skip < kHugePage) munmap(begin + skip + bytes, kHugePage - skip);
   first = begin + skip;
   madvise(first, bytes, MADV_HUGEPAGE);
+  if (!keep) return;
+  const auto block = KeptPages::all().take(bytes);
+  if (block.bytes == 0 ||
+      mremap(block.first, block.bytes, block.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, first) != MAP_FAILED)
+    return;
+  munmap(block.first, block.bytes), munmap(first, bytes);
+  throw Error(Errc::out_of_memory, "cannot move " + std::to_string(block.bytes) +
+                                       " bytes of pages: this process has too many mappings");
+}
+
+Reservation::Pages::~Pages() {
+  if (bytes > 0 && !(kept && KeptPages::all().keep({first, bytes}))) munmap(first, bytes);
 }
 
 Reservation::Reservation(std::int64_t bytes) : bytes_(bytes) {
@@ -56,14 +128,14 @@ Reservation::Reservation(std::int64_t bytes) : bytes_(bytes) {
     data_ = static_cast<std::byte*>(owner_.get());
     return;
   }
-  auto pages = std::make_shared<Pages>(bytes);
+  auto pages = std::make_shared<Pages>(bytes, true);
   data_ = pages->first, pages_ = pages.get();
   owner_ = std::shared_ptr<void>(pages, data_);
 }
 
 std::shared_ptr<void> apart_bytes(std::int64_t bytes) {
   if (bytes < kSmall) return allocate_bytes(bytes, {});
-  auto pages = std::make_shared<Reservation::Pages>(bytes);
+  auto pages = std::make_shared<Reservation::Pages>(bytes, false);
   return std::shared_ptr<void>(pages, pages->first);
 }
 

@@ -65,6 +65,21 @@ TEST(Spgemm, ManyBlocksFromManyThreads) {
   set_num_threads(before);
 }
 
+TEST(Spgemm, FewProductsInAWideWindow) {
+  // 0 to 600 products a row, which fall on some of 20,000 columns or on a few of them
+  std::vector<Offset> indptr{0};
+  for (std::int64_t r = 0; r < 300; ++r) indptr.push_back(indptr.back() + r % 25);
+  for (const std::int64_t cols : {700, 20'000}) {
+    const auto a = test::matrix_of<double>(300, indptr, 11);
+    const auto b = test::matrix_of<double>(cols, indptr, 12);
+    expect_product<PlusTimes<double>>(a, b, {});
+    expect_product<MinPlus<double>>(a, b, {});
+    const auto p = test::matrix_of<One>(300, indptr, 11);
+    const auto q = test::matrix_of<One>(cols, indptr, 12);
+    expect_product<OrAnd>(p, q, {});
+  }
+}
+
 TEST(Spgemm, StopsWhereMemoryEnds) {
   const auto a = test::matrix_of<double>(4000, test::indptr_of(test::Rows::uniform, 4000, 5), 6);
   std::string what;
@@ -89,6 +104,24 @@ TEST(Reservation, KeepsWhatWasWritten) {
   }
   const auto zeros = zeroed_bytes(3 << 20);
   for (int i = 0; i < 3 << 20; i += 1001) ASSERT_EQ(static_cast<const char*>(zeros.get())[i], 0);
+}
+
+TEST(Reservation, TakesThePagesOfAnEarlierOne) {
+  // Larger, smaller and equal ones in turn, of which two live at a time: what is written stays, and a result owns its pages alone.
+  constexpr std::int64_t kMega = 1 << 20;
+  Array<std::int64_t> last;
+  std::int64_t turn = 0;
+  for (const std::int64_t mega : {16, 40, 40, 8, 30, 16, 64, 3}) {
+    Reservation r(mega * kMega);
+    const auto count = mega * kMega / 16;
+    for (std::int64_t i = 0; i < count; i += 100) reinterpret_cast<std::int64_t*>(r.data())[i] = turn + i;
+    for (std::int64_t i = 0; i < last.size; i += 100) ASSERT_EQ(last.data[i], turn - 1 + i);
+    last = r.keep<std::int64_t>(count), ++turn;
+    for (std::int64_t i = 0; i < count; i += 100) ASSERT_EQ(last.data[i], turn - 1 + i);
+  }
+  last = {};
+  const auto zeros = zeroed_bytes(64 * kMega);
+  for (std::int64_t i = 0; i < 64 * kMega; i += 1001) ASSERT_EQ(static_cast<const char*>(zeros.get())[i], 0);
 }
 
 }  // namespace

@@ -56,12 +56,12 @@ class OrderedAppend {
         columns_(bound * static_cast<Offset>(sizeof(Index))),
         values_(numbers ? bound * static_cast<Offset>(sizeof(T)) : 0) {}
 
-  /// Where to write `block`, which has at most `room` entries. If it is the next block, it is written in its final place.
+  /// Where to write `block` of so many rows, which have at most `room` entries. If it is the next block, it is written in its final place.
   /// Waits if too much is parked behind a slow block.
-  Buffer take(std::int64_t block, std::int64_t first_row, Offset room) {
+  Buffer take(std::int64_t block, std::int64_t first_row, std::int64_t rows, Offset room) {
     auto buffer = take(block);
     buffer->first_row = first_row, buffer->count = 0;
-    buffer->ends.clear();
+    buffer->ends.resize(static_cast<std::size_t>(rows));
     {
       const std::lock_guard lock(lock_);
       buffer->in_place = block == next_ && end_ + room <= bound_;

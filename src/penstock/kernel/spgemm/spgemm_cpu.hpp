@@ -15,12 +15,14 @@ namespace penstock {
 /// Consecutive rows with about kBlockProducts products, or one row with more.
 struct ProductBlock {
   std::int64_t first_row, last_row;
-  Offset room;  // entries that its rows can have together
+  Offset room;    // entries that its rows can have together
+  Offset before;  // products of the rows before it
 };
 std::vector<ProductBlock> product_blocks(const Array<Offset>& offsets, std::int64_t cols);
 
-/// Finds the rows that repeat the row above. It looks at a sample first; both lists are empty unless most rows repeat.
-Repeats find_repeats(const CsrView<One>& a, const CsrView<One>& b);
+/// Finds the rows that repeat the row above. It looks at a sample first; both lists are empty unless most rows repeat,
+/// or nearly all, if the others have `few` products and are sorted in registers.
+Repeats find_repeats(const CsrView<One>& a, const CsrView<One>& b, bool few);
 
 /// How many entries of C the memory allows, at most `bound`. Throws Error{out_of_memory} if an estimate says that C will have
 /// more.
@@ -43,24 +45,20 @@ Csr<ProductValue<S>> spgemm(const CsrView<typename S::value_type>& a, const CsrV
   Offset bound = 0;
   for (const auto& block : blocks) bound += block.room;
   if (options.mask) bound = std::min(bound, options.mask->nnz());
+  const bool few = few_sort() && offsets.data[a.rows] <= kFew * a.rows;
   bound = allowed_entries(pattern, pattern_of(b), bound, sizeof(Index) + (kNumbers ? sizeof(T) : 0), options);
   OrderedAppend<T> out(std::ssize(blocks), bound, kNumbers, offsets.data);
   detail::Lent<RowScratch<T>> scratches;
   Repeats repeats;
   if (options.accumulator == Accumulator::automatic && !options.mask && options.ascending)
-    repeats = find_repeats(pattern, pattern_of(b));
+    repeats = find_repeats(pattern, pattern_of(b), few);
   parallel_for(std::ssize(blocks), [&](std::int64_t i) {
     const auto& block = blocks[static_cast<std::size_t>(i)];
     try {
       scratches.with([&](RowScratch<T>& scratch) {
-        auto buffer = out.take(i, block.first_row, block.room);
+        auto buffer = out.take(i, block.first_row, block.last_row - block.first_row, block.room);
         RowProduct<S, V> product(a, b, options, scratch, repeats.b.size > 0 ? &repeats : nullptr);
-        product.expect(block.first_row, block.last_row);
-        auto& n = buffer->count;
-        for (auto row = block.first_row; row < block.last_row; ++row) {
-          n += product.run(row, buffer->columns + n, kNumbers ? buffer->values + n : nullptr);
-          buffer->ends.push_back(n);
-        }
+        product.run_rows(block.first_row, block.last_row, block.before, offsets.data, *buffer);
         out.put(i, std::move(buffer));
       });
     } catch (...) {

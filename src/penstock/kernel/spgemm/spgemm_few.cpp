@@ -11,4 +11,14 @@ FewSort few_sort() {
   return nullptr;
 }
 
+template <class T>
+FewRowsKernel<T> few_rows_kernel() {
+  if constexpr (kSimdFamily == SimdFamily::x86)
+    if (simd_level() == Simd::avx2) return avx2::few_rows<T>;
+  return nullptr;
+}
+
+template FewRowsKernel<float> few_rows_kernel<float>();
+template FewRowsKernel<double> few_rows_kernel<double>();
+
 }  // namespace penstock

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <utility>
 
-#include "penstock/core/reserve.hpp"
 #include "penstock/kernel/spgemm/spgemm.hpp"
 #include "penstock/kernel/spgemm/spgemm_few.hpp"
 #include "penstock/kernel/spgemm/spgemm_scan.hpp"
+#include "penstock/kernel/spgemm/spgemm_scratch.hpp"
 #include "penstock/kernel/spgemm/spgemm_sort.hpp"
 #include "penstock/kernel/spgemm/spgemm_tiny.hpp"
 
@@ -18,7 +18,9 @@
 //
 //   copy    the row has one entry: its row of B is copied, and there is nothing to add
 //   merge   there are at most 16 products: all are listed, ranked by comparing every pair, and added in their places. With AVX2,
-//           but not AVX-512, at most 64: they are sorted in registers (spgemm_few.hpp)
+//           but not AVX-512, at most 64: they are sorted in registers, over plus_times many rows at a time (spgemm_few.hpp)
+//   list    with AVX2, but not AVX-512, and at most 512 products in a wide window: as dense, but the columns that are met are
+//           listed, and the list is sorted in registers
 //   dense   every column of the window has a sum and a flag; used if that fits the second-level cache, or if the products are
 //           a large share of the window. The flags give the columns in order, without sorting
 //   hash    used otherwise: open addressing in a table that fits the first-level cache for most rows, and a radix sort of the
@@ -26,51 +28,6 @@
 //   repeat  A's row is the row above moved by one, and so are the rows of B that it names (PDEs, bands): the columns are those
 //           of the row above plus one, and every product is added where its counterpart above was added
 namespace penstock {
-
-/// For each row of A and of B: 1 if it is the row above moved by one column. Both are empty if few rows are so.
-struct Repeats {
-  Array<std::uint8_t> a, b;
-};
-
-/// The memory that a thread keeps between rows. Accumulators are left cleared, and grow when a row needs more.
-template <class T>
-struct RowScratch {
-  Array<T> sums, hash_values, expanded;
-  Array<std::uint8_t> flags, groups;
-  Array<Index> hash_columns;
-  Array<std::uint64_t> keys, spare;
-  // For each product of a row its place among the entries, for rows that repeat it.
-  Array<std::uint16_t> places;
-  Array<std::uint32_t> slots;  // for each column: 1 + its place in the mask's row
-
-  template <class U>
-  static Array<U> zeroed(std::int64_t size) {
-    auto owner = zeroed_bytes(size * static_cast<std::int64_t>(sizeof(U)));
-    return {static_cast<U*>(owner.get()), size, {}, owner};
-  }
-  template <class U>
-  static void grow(Array<U>& a, std::int64_t size, U value) {
-    if (a.size >= size) return;
-    a = {};
-    a = allocate<U>(std::max(size, a.size * 3 / 2));
-    std::fill_n(a.data, a.size, value);
-  }
-  template <class U>
-  static void grow(Array<U>& a, std::int64_t size) {
-    if (a.size < size) a = {}, a = allocate<U>(size + size / 2);
-  }
-  /// Makes room for a window of `size` columns out of `cols`: flags, and with `numbers` sums. Addresses are reserved for all
-  /// columns at once; columns that no window reaches take no memory.
-  void grow_window(std::int64_t size, std::int64_t cols, bool numbers, T zero) {
-    if (flags.size < size) {
-      const auto most = (std::max(size, cols) + 64) / 64 * 64;
-      flags = zeroed<std::uint8_t>(most), groups = zeroed<std::uint8_t>(most / 64 + 128);
-    }
-    if (!numbers || sums.size >= size) return;
-    if (zero == T(0)) sums = zeroed<T>(flags.size);
-    else grow(sums, size, zero);
-  }
-};
 
 template <Semiring S, class V>
 class RowProduct {
@@ -94,6 +51,30 @@ class RowProduct {
       ++(std::abs(std::int64_t{a_.indices[next]} - a_.indices[e]) < kNear ? near : far);
     }
     scattered_ = far > near;
+  }
+
+  /// Writes rows [first, last) of C, and where each of them ends. `products` are the offsets of products: entry first is not
+  /// read, as `before` has it.
+  template <class Buffer>
+  void run_rows(std::int64_t first, std::int64_t last, Offset before, const Offset* products,
+                Buffer& buffer) {
+    expect(first, last);
+    auto* const ends = buffer.ends.data() - first;
+    auto& n = buffer.count;
+    if constexpr (kVectors) {
+      static const auto few = few_rows_kernel<T>();
+      if (few && options_.accumulator == Accumulator::automatic && !options_.mask && !repeats_ &&
+          b_.cols <= kFewColumns) {
+        const auto p = few_rows(products, buffer.columns, buffer.values, ends);
+        for (auto row = few(p, first, last, before, n); row < last; row = few(p, row, last, before, n)) {
+          ends[row] = n += run(row, buffer.columns + n, buffer.values + n);
+          before = products[++row];
+        }
+        return;
+      }
+    }
+    for (auto row = first; row < last; ++row)
+      ends[row] = n += run(row, buffer.columns + n, kNumbers ? buffer.values + n : nullptr);
   }
 
   /// Writes row `row` of C to columns[0 ..) and values[0 ..), with ascending columns, and returns the number of its entries.
@@ -128,6 +109,8 @@ class RowProduct {
     static const auto few = few_sort();
     if (few && products_ <= kFew && window <= kFewColumns) return sorted_few(few, columns, values);
     if (products_ <= kTiny) return tiny(columns, values);
+    if (few && products_ <= kListed && products_ * kSparse < window && window <= kDenseWindow)
+      return listed(few, columns, values);
     if (window <= kDenseWindow || products_ >= window / kDenseShare) return dense(columns, values);
     return hashed(columns, values);
   }
@@ -175,6 +158,9 @@ class RowProduct {
   static constexpr Offset kMostPlaces = 1 << 12;
   static constexpr std::int64_t kDenseWindow = (std::int64_t{4} << 20) / (sizeof(T) + 1);
   static constexpr std::int64_t kDenseShare = 8;
+  // A window of more columns than this for each product is listed. The squares of t2dah_e and xenon1 take the same time either way,
+  // those of cage10 and wiki-Vote 0.7 of the time with a list, and a uniform one of 200,000 columns a third.
+  static constexpr Offset kSparse = 8;
   static constexpr Offset kFar = 32, kNear = 16;  // entries of A between a prefetch and its use
   static constexpr Offset kAhead = 4;             // how many rows of B ahead are prefetched
 
@@ -286,6 +272,23 @@ class RowProduct {
     return different;
   }
 
+  FewRows<T> few_rows(const Offset* products, Index* columns, T* values, Offset* ends) const {
+    FewRows<T> p{.a_indptr = a_.indptr,
+                 .a_columns = a_.indices - a_.first_nnz,
+                 .a_values = a_.values ? a_.values - a_.first_nnz : nullptr,
+                 .b_indptr = b_.indptr,
+                 .b_columns = b_.indices - b_.first_nnz,
+                 .a_end = a_.first_nnz + entries_,
+                 .b_end = b_.first_nnz + b_.nnz(),
+                 .products = products,
+                 .scattered = scattered_,
+                 .columns = columns,
+                 .values = values,
+                 .ends = ends};
+    if constexpr (!is_pattern<V>) p.b_values = b_.values - b_.first_nnz;
+    return p;
+  }
+
   Offset sorted_few(FewSort sort, Index* columns, T* values) const {
     std::uint32_t keys[kFew];
     T expanded[kFew];
@@ -355,6 +358,30 @@ class RowProduct {
     if constexpr (kDropsZeros)  // of bytes the kernel takes the flags alone
       for (Offset i = 0; i < count; ++i) values[i] = std::exchange(sum[columns[i]], S::zero());
     return count;
+  }
+
+  /// A window with few products: its columns are listed as they are met first, and the list is sorted.
+  Offset listed(FewSort sort, Index* columns, T* values) {
+    alignas(32) std::uint32_t list[kListed + 1];
+    auto& s = scratch_;
+    s.grow_window(high_ - low_ + 1, b_.cols, kNumbers, S::zero());
+    auto* __restrict flag = s.flags.data;
+    [[maybe_unused]] auto* __restrict sum = s.sums.data;
+    const auto low = static_cast<Index>(low_);
+    int n = 0;
+    each([&](Index c, [[maybe_unused]] T v) {
+      const auto at = static_cast<std::uint32_t>(c - low);
+      list[n] = at;
+      n += !std::exchange(flag[at], std::uint8_t{1});
+      if constexpr (kNumbers) sum[at] = S::add(sum[at], v);
+    });
+    sort(list, n);
+    for (int i = 0; i < n; ++i) {
+      const auto at = list[i];
+      columns[i] = static_cast<Index>(at) + low, flag[at] = 0;
+      if constexpr (kNumbers) values[i] = std::exchange(sum[at], S::zero());
+    }
+    return n;
   }
 
   Offset hashed(Index* columns, T* values) {
