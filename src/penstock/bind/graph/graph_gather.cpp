@@ -28,7 +28,8 @@ void require_features(Where where, const graph::FeatureRows& f) {
     if (const auto place = place_of(p); !can_read(where, place))
       throw Error(Errc::not_accessible,
                   "gather: features in " + std::string(name(place.memory)) +
-                      " memory cannot be read by GPU " + std::to_string(where.gpu) + ": put them into pinned memory (ps.empty(shape, dtype, ps.pinned), or "
+                      " memory cannot be read by GPU " + std::to_string(where.gpu) +
+                      ": put them into pinned memory (ps.empty(shape, dtype, ps.pinned), or "
                       "tensor.pin_memory()) or on that GPU, or give ids in host memory");
 }
 

@@ -50,8 +50,8 @@ RowOrder order_of(const FeatureRows& features, const Id* ids, std::int64_t n, co
   auto* const keys = static_cast<std::uint32_t*>(out.memory.get());
   auto* const rows = keys + 2 * n;
   each(n,
-       NumberRows<Id>{ids, features.stride, kLogStretch, {slot_of}, static_cast<std::uint32_t>(stretches), keys,
-                      rows},
+       NumberRows<Id>{
+           ids, features.stride, kLogStretch, {slot_of}, static_cast<std::uint32_t>(stretches), keys, rows},
        stream);
   const int bits = bits_below(stretches + 1);
   out.rows = sort_numbers(keys, keys + n, rows, rows + n, n, bits, stream) ? rows + n : rows;
@@ -71,8 +71,12 @@ void copy_rows(const FeatureRows& features, const Id* ids, std::int64_t n, std::
     const auto words = features.row_bytes / kWord;
     const int log = log_threads_of(words);
     each(n << log,
-         CopyRowWords<Word, Id>{reinterpret_cast<const Word*>(features.first), features.stride / kWord, words,
-                                log, ids, order.rows,
+         CopyRowWords<Word, Id>{reinterpret_cast<const Word*>(features.first),
+                                features.stride / kWord,
+                                words,
+                                log,
+                                ids,
+                                order.rows,
                                 {slot_of, slot_of ? reinterpret_cast<const Word*>(hot->first()) : nullptr},
                                 reinterpret_cast<Word*>(out)},
          stream);
