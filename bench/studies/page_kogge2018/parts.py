@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregu
     for name, r in done["results"].items():
         c = count(a, worker.ORACLE[name], done["ranks"])
         p = price(c, net, halo="sync" if r["halo"] == "sync" else "messages", irregular=irregular)
+        apart = price(c, replace(net, gather_call_s=0.0), halo=p.halo, irregular=irregular)
         total = harness.summary(r["seconds"])
         compute = float(np.median(r["compute"]))
         comm = max(0.0, total["median"] - compute)
@@ -86,6 +88,7 @@ def _case(run: Run, part: str, source: Any, a: Any, done: dict[str, Any], irregu
             "compute": compute, "communicate": comm, "ratio": comm / compute if compute else None,
             "halo": r["halo"], "sent_bytes": r["sent_bytes"], "messages": r["messages"],
             "predicted_seconds": p.seconds, "predicted_compute": p.compute, "predicted_communicate": p.communicate,
+            "predicted_meeting": p.seconds - apart.seconds,
             "predicted_over_measured": p.seconds / total["median"],
             "predicted_over_fastest": p.seconds / total["min"],
             "predicted_bytes": p.bytes_all, "predicted_messages": p.messages_all, "mad": c.mad,

@@ -153,11 +153,11 @@ def _one_sided(comm: Any, pairs: dict[str, tuple[int, int]], seconds: float) -> 
     return found
 
 
-def _calls(comm: Any) -> float:
+def _calls(comm: Any, **layout: str) -> float:
     """Seconds of a product of which nothing is left but its calls, as all ranks make it at once."""
     n = comm.size
     one = csr_array((np.ones(n), np.arange(n), np.arange(n + 1)), shape=(n, n))
-    D = dist_array(one, comm, partition="contiguous", halo="isend")
+    D = dist_array(one, comm, halo="isend", **layout)
     x, y = np.ones(D.local_shape[1]), np.zeros(D.local_shape[0])
     best = np.array([np.inf])
     for _ in range(5):
@@ -228,6 +228,9 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
     threads = _core.num_threads()
     alone = _core.triad(comm, 1, _LARGE, 5)
     together = _core.triad(comm, comm.size, _LARGE, 5) / len(set(nodes))
+    calls = _calls(comm, partition="contiguous")
+    gathered = _calls(comm, partition="bins", sums="gather") if comm.size > 1 else calls
+    crowd = max(1.0, per_node / cores)
     own = _calibrate_products.products(comm, len(set(nodes)), per_node, all_cpus)
     facts = {
         "penstock_network": VERSION,
@@ -242,7 +245,8 @@ def calibrate(comm: Any, seconds: float = 2.0) -> dict[str, Any]:
         "rank_read": float(alone),
         "node_read": float(max(together, alone)),
         **own,
-        "call_s": _calls(comm) / max(1.0, per_node / cores),
+        "call_s": calls / crowd,
+        "gather_call_s": max(0.0, gathered - calls) / crowd,
         "ranks": comm.size,
         "threads": threads,
         "comm": comm.name,

@@ -99,6 +99,8 @@ class Network:
     # (bytes of x, seconds that an entry takes longer where it reads x at random), ascending. Empty: not known.
     gather_s: tuple[tuple[float, float], ...] = ()
     threads: int = 0  # of each rank that was measured; 0: not known
+    # Of a product whose sums are gathered at a rank, besides its bytes: ranks meet before and after. 0: not known.
+    gather_call_s: float = 0.0
     gathers: bool = True  # single rows of a dense tile travel, not all from one to another
 
     def __post_init__(self) -> None:

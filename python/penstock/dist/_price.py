@@ -241,7 +241,8 @@ def price(
     x_bytes, sum_bytes = c.phases()
     sync = halo == "sync" and c.ranks > 1
     x = _gathered(c, n) if sync else _messages(c.pairs, x_bytes, n, sums=False)
-    reduces = LAYOUTS[c.layout].sums == "reduce" if c.layout in LAYOUTS else False
+    ends = LAYOUTS[c.layout].sums if c.layout in LAYOUTS else "owners"
+    reduces = ends == "reduce"
     out, into = c.pairs[:, 0], c.pairs[:, 1]
     each = lambda at, values: np.bincount(at, values, minlength=c.ranks).astype(np.int64)  # noqa: E731
     if sync:
@@ -267,7 +268,10 @@ def price(
     ready = own + x.cpu + x.late + np.maximum(0.0, x.wait + x.soon - own)
     total = _after(c, ready, reduces) + sums.cpu + sums.late + sums.soon + sums.wait
     calls = n.shared(np.full(c.ranks, network.call_s))
-    seconds = float((total + calls).max(initial=0.0))
+    meetings = n.shared(
+        np.full(c.ranks, network.gather_call_s * (ends == "gather" and c.ranks > 1))
+    )
+    seconds = float((total + calls + meetings).max(initial=0.0))
     compute = float((own + calls).max(initial=0.0))
     flops = 2.0 * int(c.nnz.sum())
     return Prediction(

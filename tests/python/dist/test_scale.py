@@ -203,6 +203,20 @@ def test_whole_vectors_and_reductions() -> None:
         _price.price(c, simple(), halo="isend")
 
 
+def test_ranks_that_gather_sums_meet() -> None:
+    A = ps.generate.rmat(8, 8, seed=1)
+    for layout, ranks, meetings in (("bins_gather", 4, 1), ("bins", 4, 0), ("bins_gather", 1, 0)):
+        c = _layouts.count(A, layout, ranks)
+        free, paid = (_price.price(c, simple(gather_call_s=s)).seconds for s in (0.0, 3e-5))
+        assert paid - free == pytest.approx(meetings * 3e-5, abs=1e-12)
+    c = _layouts.count(A, "bins_gather", 4)
+    crowded = [
+        _price.price(c, simple(ranks_per_node=4, at_once=2, gather_call_s=s)).seconds
+        for s in (0.0, 3e-5)
+    ]
+    assert crowded[1] - crowded[0] == pytest.approx(6e-5), "two ranks take turns on a core"
+
+
 def test_a_forecast_knows_where_scaling_stops() -> None:
     A = ps.generate.laplacian((40, 40, 40))
     slow = simple(outside=_network.Link(1e-4, 1e-6, 1e8, 1 << 30, 0.0), node_bytes_per_s=1e8)
@@ -302,6 +316,7 @@ def test_calibration_over_threads(
     assert (facts["ranks"], facts["comm"], facts["ranks_per_node"]) == (ranks, "threads", ranks)
     net = ps.dist.Network.of(facts)
     assert net.outside is None and net.rank_read > 1e8 and net.inside.latency_s < 0.1
+    assert 0 <= net.gather_call_s < 0.1 and (ranks > 1 or net.gather_call_s == 0)
     assert ("inside" in facts["curves"]) == (ranks > 1)
     assert _calibrate.known() is None
     assert _calibrate.keep(facts).parent == tmp_path
