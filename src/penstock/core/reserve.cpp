@@ -26,6 +26,8 @@ struct Reservation::Pages {
   std::size_t bytes = 0;
   bool kept;  // for a later reservation, when these are freed
   Pages(std::int64_t wanted, bool keep);
+  void reserve();
+  void reuse();
   Pages(const Pages&) = delete;
   Pages& operator=(const Pages&) = delete;
   ~Pages();
@@ -96,6 +98,11 @@ struct KeptPages {
 
 Reservation::Pages::Pages(std::int64_t wanted, bool keep) : kept(keep) {
   bytes = (static_cast<std::size_t>(wanted) + kHugePage - 1) / kHugePage * kHugePage;
+  reserve();
+  if (kept) reuse();
+}
+
+void Reservation::Pages::reserve() {
   // NORESERVE: the system does not set memory aside for the bound, so that it may exceed the memory of the machine.
   void* p = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -108,14 +115,19 @@ Reservation::Pages::Pages(std::int64_t wanted, bool keep) : kept(keep) {
   if (skip < kHugePage) munmap(begin + skip + bytes, kHugePage - skip);
   first = begin + skip;
   madvise(first, bytes, MADV_HUGEPAGE);
-  if (!keep) return;
+}
+
+/// Moves kept pages to the begin. Linux before 6.17 moves no pages that lie in two mappings, as those that were moved before do with
+/// what came behind them; fresh ones take their place.
+void Reservation::Pages::reuse() {
   const auto block = KeptPages::all().take(bytes);
   if (block.bytes == 0 ||
       mremap(block.first, block.bytes, block.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, first) != MAP_FAILED)
     return;
-  munmap(block.first, block.bytes), munmap(first, bytes);
-  throw Error(Errc::out_of_memory, "cannot move " + std::to_string(block.bytes) +
-                                       " bytes of pages: this process has too many mappings");
+  munmap(block.first, block.bytes);
+  // The system may have unmapped the begin, and another thread may have it by now: only what lies behind it is surely ours.
+  munmap(first + block.bytes, bytes - block.bytes);
+  reserve();
 }
 
 Reservation::Pages::~Pages() {
