@@ -104,11 +104,11 @@ def for_cpu(wanted: str, on_gpu: bool, function: str, options: bool = True) -> s
         raise ValueError(f"lists={wanted!r} is unknown: choose one of {', '.join(CHOICES)}")
     if on_gpu and wanted != "auto":
         raise ValueError(
-            f"{function}: lists={wanted!r} is for the CPU, and this call runs on a GPU: leave it out, "
+            f"{function}: lists={wanted!r} is for the CPU, and this call runs on a GPU: "
             + (
-                'or give gpu_options=GpuOptions(placement="packed")'
+                'leave it out, or give gpu_options=GpuOptions(placement="packed")'
                 if options
-                else "a GPU reads what it draws of A.to(ps.pinned), or give device='cpu'"
+                else "leave it out (edges of A.to(ps.pinned) stay in host memory), or give device='cpu'"
             )
         )
     return wanted

@@ -4,12 +4,13 @@ ones, are then solved before factors are made."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from penstock.linalg._amg.one_level import why
+from penstock.linalg._amg.one_level import OneLevel, why
 from penstock.linalg._info import SolveInfo, renumbered
 from penstock.linalg._methods.passes import norm
 from penstock.linalg._system import System
@@ -33,14 +34,17 @@ def solve(
     prepare: bool,
 ) -> SolveInfo:
     """As `System.solve`; x holds the first guess and receives the result."""
-    norms: list[float] = []
+    begin = time.perf_counter()
+    start = rhs - np.asarray(a.dot(x)) if x.any() else rhs
+    norms = [float(norm(start))]
     target = max(limits["rtol"] * float(norm(rhs)), limits["atol"])
 
     def watch(x: np.ndarray, residual: float, iteration: int) -> None:
         if callback is not None:
             callback(x, residual, iteration)
         norms.append(residual)
-        if iteration % LOOK == 0 and iteration >= 2 * LOOK and _ahead(norms, target) > MOST:
+        looks = iteration % LOOK == 0 and 2 * LOOK <= iteration < limits["maxiter"]
+        if looks and _ahead(norms, target) > MOST:
             raise _TooSlow
 
     try:
@@ -48,18 +52,20 @@ def solve(
         info.preconditioner = why("Jacobi", far)
         return info
     except _TooSlow:
-        done = len(norms) - 1
+        done = len(norms) - 1  # the first is of the guess
 
     def go_on(x: np.ndarray, residual: float, iteration: int) -> None:
         if callback is not None and iteration > 0:
             callback(x, residual, iteration + done)
 
-    rest = {**limits, "maxiter": max(limits["maxiter"] - done, 0)}
-    info = System(a, "amg", dtype, prepare).solve(
-        "cg", rhs, x, rest, None if callback is None else go_on
+    left = max(limits["maxiter"] - done, 0)
+    info = System(a, OneLevel.of(a, dtype, far) or "amg", dtype, prepare).solve(
+        "cg", rhs, x, {**limits, "maxiter": left}, None if callback is None else go_on
     )
     info.iterations += done
     info.residuals = np.concatenate([norms, info.residuals[1:]])
+    info.seconds = time.perf_counter() - begin
+    info.reason = info.reason.replace(f"{left} iterations", f"{left + done} iterations")
     return renumbered(info, int(info) + done) if info > 0 else info
 
 

@@ -166,6 +166,8 @@ def _wanted(degrees: Any, rows: int) -> np.ndarray:
 
 def _hottest(wanted: np.ndarray, most: int) -> np.ndarray:
     """The rows with the largest numbers, at most so many and none with 0, ascending."""
+    if most < 1:
+        return np.empty(0, np.int64)
     used = np.flatnonzero(wanted)
     if used.size <= most:
         return used.astype(np.int64)

@@ -144,7 +144,7 @@ def told(ranks: int, a: Any, partition: Any = "balanced", **how: Any) -> str:
         ({"k": 300}, "k=300 of 300"),
         ({"k": 4, "ncv": 4}, "ncv must be"),
         ({"tol": np.nan}, "tol=nan"),
-        ({"rng": np.random.default_rng(1)}, "a seed that is the same on all ranks"),
+        ({"rng": lambda comm: np.random.default_rng(1)}, "a seed that is the same on all ranks"),
         ({"block": 0}, "block=0"),
         ({"v0": lambda comm: np.ones(3)}, "v0"),
         ({"k": lambda comm: 2 + comm.rank}, "k"),

@@ -155,6 +155,11 @@ def test_a_budget_for_no_row():
         as_device(x, 4100, np.ones(1000))
 
 
+def test_rows_of_no_width():
+    cache = as_device(np.zeros((6, 0)), 4100, np.ones(6))
+    assert not cache.rows.size and gathered(cache, np.array([5, 0, 5])).shape == (3, 0)
+
+
 def test_a_feature_store_takes_it():
     pyg = pytest.importorskip("torch_geometric") and ps.pyg
     torch = pytest.importorskip("torch")

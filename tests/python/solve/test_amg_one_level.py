@@ -63,6 +63,20 @@ def test_limits_count_both_parts():
     solved(A, b, x, info)
 
 
+def test_iterations_and_residuals_are_those_that_were_seen():
+    A, b = plate(), np.random.default_rng(0).standard_normal(1600)
+    for x0, start in (
+        (None, np.linalg.norm(b)),
+        (np.ones(1600), np.linalg.norm(b - A @ np.ones(1600))),
+    ):
+        for limit in (10, 40, 10_000):
+            seen = []
+            _, info = cg(A, b, x0=x0, rtol=1e-8, M="amg", maxiter=limit, callback=seen.append)
+            assert len(seen) == info.iterations == len(info.residuals) - 1 <= limit
+            assert info.residuals[0] == pytest.approx(start)
+            assert info == 0 or f"{limit} iterations" in info.reason
+
+
 def test_a_solver_and_other_methods_take_the_factors():
     A, b = plate(20), np.random.default_rng(0).standard_normal(400)
     solver = Solver(A, "cg", "amg", rtol=1e-8)

@@ -194,12 +194,35 @@ def test_columns_in_several_passes_where_a_gpu_holds_few(as_gpu):
             OnePass(products).times(x)
 
 
-def test_matrices_without_full_rank(as_gpu):
+@pytest.mark.parametrize("method", [randomized_svd, block_krylov_svd])
+def test_matrices_without_full_rank(as_gpu, method):
     S = sp.csr_array(np.outer(np.arange(1.0, 301), np.ones(200)))
-    u, s, _ = randomized_svd(ps.csr_array(S), 3, n_iter=1)
+    u, s, _ = method(ps.csr_array(S), 3, n_iter=1)
     np.testing.assert_allclose(s[0], np.linalg.norm(np.arange(1.0, 301)) * 200**0.5)
-    assert s[1] < 1e-10 * s[0]
+    assert len(s) == 3 and s[1] < 1e-7 * s[0]
     assert abs(u.T @ u - np.eye(3)).max() < 1e-13
+    assert not method(ps.csr_array((300, 200)), 3)[1].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("method", [randomized_svd, block_krylov_svd])
+def test_singular_values_that_fall_below_what_squares_can_tell(as_gpu, method, dtype):
+    rng = np.random.default_rng(2)
+    u, v = (np.linalg.qr(rng.standard_normal((n, 60)))[0] for n in (600, 200))
+    wanted = 10.0 ** (-0.15 * np.arange(60))
+    A = ps.csr_array(sp.csr_array((u * wanted) @ v.T).astype(dtype))
+    s = method(A, 30, n_iter=3)[1]
+    eps = float(np.finfo(dtype).eps)
+    assert len(s) == 30
+    np.testing.assert_allclose(s, wanted[:30], rtol=0.02, atol=40 * eps)
+
+
+@pytest.mark.parametrize("method", [randomized_svd, block_krylov_svd])
+def test_one_entry_that_is_far_larger_than_the_others(as_gpu, method):
+    S = falling((400, 200)).astype(np.float32)
+    S.data[1234] = 1e25
+    s = method(ps.csr_array(S), 1, n_iter=2)[1]
+    np.testing.assert_allclose(s, [1e25], rtol=1e-5)
 
 
 @pytest.mark.parametrize("method", [randomized_svd, block_krylov_svd])

@@ -65,7 +65,7 @@ def eigsh(
     v0 : array of shape (rows owned here,), optional
         This rank's entries of the first vector, on all ranks or on none; random where it is None.
     ncv, maxiter, tol
-        As for ps.linalg.eigsh.
+        As for ps.linalg.eigsh. Where ncv + 2 block > n, every rank makes A as a dense matrix.
     rng : whole number, optional
         Seed; random vectors are the same for a seed, whichever rank has which rows. None is 0.
     block : int
@@ -92,7 +92,8 @@ def eigsh(
     >>> bool(abs(A @ vectors - vectors * values).max() < 1e-12)
     True
     """
-    given = {"k": k, "which": which, "ncv": ncv, "maxiter": maxiter, "tol": tol, "rng": rng}
+    seed = rng if rng is None or is_whole(rng) else type(rng).__name__
+    given = {"k": k, "which": which, "ncv": ncv, "maxiter": maxiter, "tol": tol, "rng": seed}
     with about(A.comm, "ps.dist.linalg.eigsh", **given, block=block):
         return _eigsh(
             A, k, which, v0, ncv, maxiter, tol, return_eigenvectors, rng, block, return_info
@@ -216,7 +217,8 @@ def _dense(products: _Products, k: int, which: str) -> lanczos.Ritz:
     rows, n = np.asarray(a.rows), a.shape[0]
     unit = (np.arange(n)[:, None] == rows).astype(products.dtype)
     full = a.collect(products.times(unit).T)
-    values, vectors = a.comm.share(np.linalg.eigh(full) if a.comm.rank == 0 else None, root=0)
+    found = agreed(a.comm, lambda: np.linalg.eigh(full) if a.comm.rank == 0 else None)
+    values, vectors = a.comm.share(found, root=0)
     best = lanczos.wanted(values, which, k)
     values, vectors = values[best], vectors[:, best]
     residuals = np.linalg.norm(full @ vectors - vectors * values, axis=0)

@@ -106,13 +106,17 @@ def block_krylov_svd(
         room, where = one_pass.room((steps + 2) * width, width)
         space = Krylov(room, x, (steps + 1) * width, draw)
         space.expand(steps + 1)
-        x, z = space.with_products(_leading(space, width))
-        return _finish_in_one(
-            products, one_pass, x, z, k, begin, "block Krylov", where, return_info
-        )
+        best = _leading(space, width, products.dtype)
+        if best is not None:
+            x, z = space.with_products(best)
+            return _finish_in_one(
+                products, one_pass, x, z, k, begin, "block Krylov", where, return_info
+            )
+        x = basis.random_rows(width, products.shape[1], products.dtype, draw)
     blocks = [basis.orthonormal(products.times(x))]
     for _ in range(steps):
-        blocks.append(basis.orthonormal(products.times(products.adjoint(blocks[-1]))))
+        y = products.adjoint(blocks[-1])  # near 1, so that products of two stay in range
+        blocks.append(basis.orthonormal(products.times(y / (abs(y).max() or 1))))
     q = basis.orthonormal(np.concatenate(blocks))
     return _finish(products, q, k, width, begin, "block Krylov", return_info)
 
@@ -182,12 +186,15 @@ def _evened(x: np.ndarray, z: np.ndarray) -> np.ndarray:
         return np.eye(len(x), dtype=x.dtype)
 
 
-def _leading(space: Krylov, width: int) -> np.ndarray:
+def _leading(space: Krylov, width: int, dtype: np.dtype) -> np.ndarray | None:
     """Coefficients of `width` orthonormal vectors c of the basis X for which A c spans the leading left singular
-    vectors of A that the range of A X has: A^H A X = X T + the next block times `last`."""
+    vectors of A that the range of A X has: A^H A X = X T + the next block times `last`. None where so many singular
+    values are not to be told from rounding, as their squares are."""
     t = np.triu(space.projected[: space.size, : space.size])
     d, v = np.linalg.eigh(t + np.triu(t, 1).conj().T)
-    good = d > 64 * np.finfo(t.dtype).eps * d[-1]
+    good = d > 64 * np.finfo(dtype).eps * d[-1]
+    if good.sum() < width:
+        return None
     d, v = np.sqrt(d[good]), v[:, good]
     out = space.last @ v[space.size - space.b :] / d
     w = np.linalg.eigh(np.diag(d**2) + out.conj().T @ out)[1][:, -width:]

@@ -6,6 +6,7 @@ of A^H (A x) while it is there. The transpose is never formed.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -15,9 +16,12 @@ from penstock._plan.options import options
 from penstock.linalg.eigen.products import NEAR_ONE, Products
 from penstock.linalg.eigen.rows import DeviceRows, HostRows, Room, Rows, ThroughGpu
 
-RING = 5  # the ring's three slots take this part of a GPU's budget, and rows of A x at most four slots beside
+RING, SLOTS = (
+    5,
+    3,
+)  # so many slots take this part of a GPU's budget, and rows of A x at most four slots beside
 SHARED = 8  # columns, from which on the CPU makes both products at once: threads share columns
-_SAMPLE = 65_536  # entries that are looked at, at three places
+_LOOK = 1 << 22  # entries that a thread looks at
 
 
 def through_gpu(
@@ -34,7 +38,8 @@ def through_gpu(
     budget = options.device_memory or _core.gpu_memory(devices[0])[0]
     if DeviceRows.bytes(products.dtype, rows, n, b) > budget // 2:
         return None
-    ring = min(schedule._ring() or budget, budget // RING)
+    most = budget * min(schedule.slots, SLOTS) // (SLOTS * RING)
+    ring = min(schedule._ring() or budget, most)
     lowered = _core.streamed(devices, schedule._block(), schedule.slots, ring)
     return ThroughGpu(products.a._core, lowered, devices[0], products.dtype, normal, factor)
 
@@ -77,8 +82,10 @@ class OnePass:
             op = through_gpu(products, b, b, True, self.factor)
             b -= 0 if op else (b + 1) // 2
         if op is None:
+            limit = options.device_memory
+            more = "give it a larger GPU" if limit is None else "raise options.device_memory"
             raise MemoryError(
-                f"a GPU cannot hold two vectors of {products.shape[1]} entries: raise options.device_memory"
+                f"a GPU cannot hold two vectors of {products.shape[1]} entries: {more}, or take float32"
             )
         made = np.empty_like(x)
         for at in range(0, len(x), b):
@@ -118,13 +125,21 @@ class OnePass:
         return left / np.where(s > 0, f * s, np.inf) / f
 
 
+def _largest(values: np.ndarray) -> float:
+    if values.dtype.kind == "c":
+        values = values.view(values.real.dtype)
+    return max(float(values.max()), -float(values.min()))
+
+
 def near_one(products: Products) -> float:
     """A power of two that brings the matrix's entries near 1, so that squares stay in range; 1 where they are."""
     values = products.a.data
     if not len(values):
         return 1.0
-    places = (0, max(len(values) // 2 - _SAMPLE // 2, 0), max(len(values) - _SAMPLE, 0))
-    size = max(float(np.max(abs(values[at : at + _SAMPLE] * 1.0))) for at in places)
+    with ThreadPoolExecutor(_core.num_threads()) as pool:
+        size = max(
+            pool.map(lambda at: _largest(values[at : at + _LOOK]), range(0, len(values), _LOOK))
+        )
     if not 0 < size < np.inf:
         return 1.0
     most = np.finfo(products.dtype).maxexp - 8

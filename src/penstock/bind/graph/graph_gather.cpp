@@ -63,7 +63,6 @@ void hot_rows(nb::module_& m) {
           },
           nb::arg("features"), nb::arg("rows"), nb::arg("row_bytes"), nb::arg("stride"), nb::arg("which"),
           nb::arg("gpu"), "Of features at an address, as gather_rows_on has them; which: each once.")
-      .def_prop_ro("rows", &graph::HotRows::rows)
       .def(
           "counts",
           [](graph::HotRows& hot) {

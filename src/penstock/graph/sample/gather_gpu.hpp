@@ -27,7 +27,6 @@ class HotRows {
   HotRows& operator=(const HotRows&) = delete;
 
   Where where() const { return where_; }
-  std::int64_t rows() const { return count_; }
   const std::int32_t* slot_of() const { return slot_of_.data; }
   const std::byte* first() const { return copies_.data; }
   /// Queues the counting of those of n rows that have copies, behind the call that reads these.
@@ -38,11 +37,6 @@ class HotRows {
     std::int64_t gathered = 0, found = 0;
   };
   Counts counts();
-
-  /// What copies of so many rows take, with a slot for each row of the features.
-  static constexpr std::int64_t bytes(const FeatureRows& features, std::int64_t rows) {
-    return features.rows * static_cast<std::int64_t>(sizeof(std::int32_t)) + rows * features.row_bytes;
-  }
 
  private:
   Where where_;
