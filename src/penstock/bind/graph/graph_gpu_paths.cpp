@@ -20,8 +20,7 @@ template <class F>
 nb::tuple with_lengths(const Matrix& m, F&& f) {
   return std::visit(
       [&]<class V>(const Csr<V>& a) -> nb::tuple {
-        if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>)
-          refuse_complex();
+        if constexpr (std::is_same_v<V, Complex64> || std::is_same_v<V, Complex128>) refuse_complex();
         else return f(a);
       },
       m.any());

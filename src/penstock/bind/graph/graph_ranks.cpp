@@ -59,8 +59,7 @@ nb::tuple bound_personalized_on(const Matrix& m, const ReadArray<double>& out,
             r = personalized_pagerank_on(in, bind::span_of(out), bind::span_of(sources),
                                          {.alpha = alpha, .tol = tol, .max_iter = max_iter}, Where{gpu},
                                          room);
-          else
-            refuse_complex();
+          else refuse_complex();
         },
         m.any(release));
   }
