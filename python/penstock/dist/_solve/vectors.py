@@ -76,26 +76,16 @@ class PartRows(HostRows):
         self, size: int, block: np.ndarray, near: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """As `basis.extend`: three messages for a block of one vector."""
-        b, rows = len(block), self._rows
-        h, r = np.zeros((size, b), rows.dtype), np.zeros((b, b), rows.dtype)
+        rows = self._rows
+        h = np.zeros((size, len(block)), rows.dtype)
         h[near:], squares = self._project_out(rows[near:size], block)
         basis.require_finite(squares)
         h += self._project_out(rows[:size], block)[0]
-        tiny, left = basis.negligible(np.sqrt(squares), rows.dtype), self._norms(block)
-        for c, v in enumerate(block):
-            for _ in range(2 if c else 0):
-                r[:c, c] += self._project_out(rows[size : size + c], v[None])[0][:, 0]
-            kept = self._norms(v[None])[0] if c else left[0]
-            if kept < basis.KEPT * left[c]:
-                more = self._project_out(rows[: size + c], v[None])[0][:, 0]
-                h[:, c] += more[:size]
-                r[:c, c] += more[size:]
-                kept = self._norms(v[None])[0]
-            if kept <= tiny[c]:
-                rows[size + c] = self._another(size + c, rng)
-            else:
-                r[c, c] = kept
-                np.divide(v, kept, out=rows[size + c])
+        r = basis.finish(
+            *(rows, size, block, h, basis.negligible(np.sqrt(squares), rows.dtype)),
+            *(self._norms(block), lambda part, v: self._project_out(part, v)[0]),
+            *(lambda v: self._norms(v[None])[0], lambda part: self._another(len(part), rng)),
+        )
         return h, r
 
     def _project_out(self, part: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

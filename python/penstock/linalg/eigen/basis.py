@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from penstock.linalg._methods.passes import norm
 
 # Multiplications up to which OpenBLAS wakes no threads: they would wait for one another in each call.
 _ALONE = 1 << 18
-KEPT = 0.5  # of a norm: where a pass takes more away, the result is not orthogonal enough yet
+_KEPT = 0.5  # of a norm: where a pass takes more away, the result is not orthogonal enough yet
 
 
 def coefficients(basis: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -51,25 +52,45 @@ def extend(
     _core.basis_orthogonalise(rows[:size], near, block, h, squares)
     require_finite(squares[0])
     before, after = np.sqrt(squares)
+    r = finish(
+        *(rows, size, block, h, negligible(before, rows.dtype), after),
+        *(project_out, norm, lambda basis: another(basis, rng)),
+    )
+    return h, r
+
+
+def finish(
+    rows: np.ndarray,
+    size: int,
+    block: np.ndarray,
+    h: np.ndarray,
+    tiny: np.ndarray,
+    after: np.ndarray,
+    project_out: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    norm: Callable[[np.ndarray], float],
+    another: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """r of `extend`, for a block that is orthogonal to rows[:size] already, with norms `after`: its vectors against one
+    another. What they are made of besides is added to h. Ranks bring functions of their own."""
+    b = len(block)
     r = np.zeros((b, b), rows.dtype)
-    tiny = negligible(before, rows.dtype)
     for c, v in enumerate(block):
         fresh = rows[size : size + c]
         left = after[c]
         for _ in range(2 if c else 0):
             r[:c, c] += project_out(fresh, v[None])[:, 0]
         kept = norm(v) if c else left
-        if kept < KEPT * left:  # the block's vectors lie near one another
+        if kept < _KEPT * left:  # the block's vectors lie near one another
             more = project_out(rows[: size + c], v[None])[:, 0]
             h[:, c] += more[:size]
             r[:c, c] += more[size:]
             kept = norm(v)
         if kept <= tiny[c]:
-            rows[size + c] = another(rows[: size + c], rng)
+            rows[size + c] = another(rows[: size + c])
         else:
             r[c, c] = kept
             np.divide(v, kept, out=rows[size + c])
-    return h, r
+    return r
 
 
 def require_finite(squares: Any) -> None:
