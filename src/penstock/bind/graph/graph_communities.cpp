@@ -57,6 +57,15 @@ EdgeWeights edge_weights(const Matrix& m, const Matrix& readable, bool unweighte
   return out;
 }
 
+CommunityOptions leiden_options(double resolution, double threshold, int levels, int iterations,
+                                std::uint64_t seed) {
+  return {.resolution = resolution,
+          .threshold = threshold,
+          .levels = levels,
+          .iterations = iterations,
+          .seed = seed};
+}
+
 nb::object as_levels(const std::vector<std::vector<Index>>& levels) {
   nb::list list;
   for (const auto& level : levels) {
@@ -99,11 +108,7 @@ void communities_on_device(nb::module_& m) {
       []([[maybe_unused]] BoundGpuGraph& g, [[maybe_unused]] const Matrix& m,
          [[maybe_unused]] const Matrix& readable, [[maybe_unused]] bool unweighted, double resolution,
          double threshold, int levels, int iterations, std::uint64_t seed) -> nb::object {
-        [[maybe_unused]] const CommunityOptions o{.resolution = resolution,
-                                                  .threshold = threshold,
-                                                  .levels = levels,
-                                                  .iterations = iterations,
-                                                  .seed = seed};
+        [[maybe_unused]] const auto o = leiden_options(resolution, threshold, levels, iterations, seed);
         if constexpr (have_cuda) {
           const auto weights = edge_weights(m, readable, unweighted);
           Array<Index> labels;
@@ -156,11 +161,7 @@ void communities_on_device(nb::module_& m) {
       "leiden_twin",
       [](const Matrix& m, bool unweighted, double resolution, double threshold, int levels, int iterations,
          std::uint64_t seed, std::int64_t room) {
-        const CommunityOptions o{.resolution = resolution,
-                                 .threshold = threshold,
-                                 .levels = levels,
-                                 .iterations = iterations,
-                                 .seed = seed};
+        const auto o = leiden_options(resolution, threshold, levels, iterations, seed);
         return as_result(
             with_weights(m, unweighted, [&](const auto& a) { return leiden_twin(a, o, room).labels; }));
       },
@@ -200,11 +201,7 @@ void graph_communities(nb::module_& m) {
       "leiden",
       [](const Matrix& m, bool unweighted, double resolution, double threshold, int levels, int iterations,
          std::uint64_t seed, const BoundPackedLists* lists) {
-        const CommunityOptions o{.resolution = resolution,
-                                 .threshold = threshold,
-                                 .levels = levels,
-                                 .iterations = iterations,
-                                 .seed = seed};
+        const auto o = leiden_options(resolution, threshold, levels, iterations, seed);
         return as_result(
             with_graph(m, lists, unweighted, [&](const auto& a) { return leiden(a, o).labels; }));
       },
